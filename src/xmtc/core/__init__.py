@@ -1,0 +1,1 @@
+"""The nouns, the walk, settings, errors and the safe file format."""

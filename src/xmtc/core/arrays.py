@@ -1,0 +1,56 @@
+"""Names for the arrays that travel through xmtc, and the few operations all rooms share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from xmtc.kernels.types import Bytes, Floats, Ints, Longs
+
+__all__ = ["Array", "Bytes", "Csr", "Floats", "Inputs", "Ints", "Longs"]
+
+Array: TypeAlias = npt.NDArray[Any]
+Csr: TypeAlias = sp.csr_array
+
+# What a model reads: texts, or, where a data set brings only features, its feature rows.
+Inputs: TypeAlias = Sequence[str] | Csr
+
+
+def csr_of_rows(rows: Sequence[Sequence[int]], columns: int) -> Csr:
+    """Rows of column numbers -> (rows, columns) with a 1 for each; repeats count once."""
+    unique = [sorted(set(row)) for row in rows]
+    indptr = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum([len(row) for row in unique], out=indptr[1:])
+    indices = np.fromiter((c for row in unique for c in row), np.int32, count=int(indptr[-1]))
+    return csr(np.ones(len(indices), np.float32), indices, indptr, columns)
+
+
+def csr(data: Array, indices: Array, indptr: Array, columns: int) -> Csr:
+    """A float32 matrix from its three arrays; nothing is copied when the types fit."""
+    shape = (len(indptr) - 1, columns)
+    return sp.csr_array((data.astype(np.float32, copy=False), indices, indptr), shape=shape)
+
+
+def as_csr(matrix: Any) -> Csr:
+    """Any SciPy sparse matrix or dense array as canonical float32 CSR."""
+    rows = sp.csr_array(matrix, dtype=np.float32)
+    if not rows.has_canonical_format:
+        rows = rows.copy() if rows is matrix else rows
+        rows.sum_duplicates()
+    return rows
+
+
+def unit_rows(matrix: Csr) -> Csr:
+    """Every row scaled to length 1; a zero row stays zero."""
+    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
+    scale = np.where(lengths > 0, 1 / np.maximum(lengths, np.finfo(np.float32).tiny), 0)
+    return as_csr(sp.diags_array(scale.astype(np.float32)) @ matrix)
+
+
+def row_of_each_entry(matrix: Csr) -> Ints:
+    """The row number of every stored entry, in storage order."""
+    return np.repeat(np.arange(matrix.shape[0], dtype=np.int32), np.diff(matrix.indptr))

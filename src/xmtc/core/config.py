@@ -1,0 +1,198 @@
+"""Settings: frozen dataclasses to and from dicts and TOML, and `name=value` from a command line."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import types
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from xmtc.core.errors import ConfigError, did_you_mean
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One line of a settings table."""
+
+    name: str  # dotted, e.g. "svm.cost"
+    type: str
+    default: Any
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+    """Plain JSON values; nested settings become nested dicts."""
+    return {field.name: _plain(getattr(config, field.name)) for field in dataclasses.fields(config)}
+
+
+def from_dict(cls: type[T], values: Mapping[str, Any]) -> T:
+    """The settings class with these values; what is not named keeps its default."""
+    return _from_dict(cls, values, "")
+
+
+def to_toml(config: Any) -> str:
+    """The settings as TOML. Unset ones are left out, since TOML has no null."""
+    import tomli_w
+
+    return tomli_w.dumps(_without_none(to_dict(config)))
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The values in a TOML file."""
+    try:
+        values: dict[str, Any] = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return values
+    except OSError as error:
+        raise ConfigError(f"cannot read settings from {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from error
+
+
+def assignments(pairs: Sequence[str]) -> dict[str, Any]:
+    """["epochs=5", "svm.cost=2"] -> {"epochs": "5", "svm": {"cost": "2"}}; later ones win."""
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise ConfigError(f"cannot read the setting {pair!r}. Write it as name=value.")
+        _assign(values, name.strip().split("."), value.strip(), pair)
+    return values
+
+
+def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Both dicts as one; where they meet, the second wins."""
+    result = dict(first)
+    for name, value in second.items():
+        both = isinstance(value, Mapping) and isinstance(result.get(name), Mapping)
+        result[name] = merged(result[name], value) if both else value
+    return result
+
+
+def settings_of(cls: type[Any], prefix: str = "") -> Iterator[Setting]:
+    """All settings of a class, nested ones with dotted names, in the order they are written."""
+    hints = typing.get_type_hints(cls)
+    for field in dataclasses.fields(cls):
+        default, hint = _default(field), hints[field.name]
+        if dataclasses.is_dataclass(hint):
+            yield from settings_of(typing.cast(type[Any], hint), f"{prefix}{field.name}.")
+        else:
+            yield Setting(prefix + field.name, _type_name(hint), default)
+
+
+def _from_dict(cls: type[T], values: Mapping[str, Any], prefix: str) -> T:
+    hints = typing.get_type_hints(cls)
+    names = [field.name for field in dataclasses.fields(typing.cast(Any, cls))]
+    for name in values:
+        if name not in names:
+            hint = did_you_mean(str(name), names) or "."
+            known = ", ".join(prefix + known for known in names)
+            raise ConfigError(f"no setting {prefix + str(name)!r}{hint} There is: {known}")
+    return cls(**{name: _read(value, hints[name], prefix + name) for name, value in values.items()})
+
+
+def _read(value: Any, hint: Any, name: str) -> Any:
+    """One value as its declared type; strings are parsed, since a command line has only those."""
+    if dataclasses.is_dataclass(hint):
+        if not isinstance(value, Mapping):
+            inner = ", ".join(f"{name}.{field.name}" for field in dataclasses.fields(hint))
+            raise ConfigError(f"{name} is a group of settings; set one of: {inner}")
+        return _from_dict(typing.cast(type[Any], hint), value, f"{name}.")
+    origin, options = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        return _read_optional(value, options, name)
+    if origin is typing.Literal:
+        return _read_choice(value, options, name)
+    if origin is tuple:
+        return _read_tuple(value, options[0], name)
+    return _read_scalar(value, hint, name)
+
+
+def _read_optional(value: Any, options: tuple[Any, ...], name: str) -> Any:
+    if value is None or (isinstance(value, str) and value.lower() in ("none", "null", "")):
+        return None
+    return _read(value, next(option for option in options if option is not type(None)), name)
+
+
+def _read_choice(value: Any, options: tuple[Any, ...], name: str) -> Any:
+    if value in options:
+        return value
+    hint = did_you_mean(str(value), map(str, options))
+    raise ConfigError(f"{name}={value!r}{hint or ':'} choose one of {', '.join(map(str, options))}")
+
+
+def _read_tuple(value: Any, hint: Any, name: str) -> tuple[Any, ...]:
+    if isinstance(value, str):
+        value = [piece for piece in value.strip("[]()").split(",") if piece.strip()]
+    if not isinstance(value, list | tuple):
+        raise ConfigError(f"{name}={value!r}: write a list, e.g. {name}=1,2,3")
+    return tuple(_read(item, hint, name) for item in value)
+
+
+def _read_scalar(value: Any, hint: type[Any], name: str) -> Any:
+    if hint is bool:
+        known = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+        if isinstance(value, bool | str) and str(value).lower() in known:
+            return known[str(value).lower()]
+    elif hint is str and isinstance(value, str):
+        return value
+    elif hint in (int, float) and isinstance(value, int | float | str) and not _is_bool(value):
+        try:
+            number = hint(value)
+            if hint is float or float(value) == number:
+                return number
+        except (ValueError, OverflowError):
+            pass
+    raise ConfigError(f"{name}={value!r} is not {_article(hint)}")
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _article(hint: type[Any]) -> str:
+    words = {bool: "true or false", int: "a whole number", float: "a number", str: "a string"}
+    return words.get(hint, f"a {hint.__name__}")
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return to_dict(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _without_none(values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: _without_none(value) if isinstance(value, dict) else value
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def _assign(values: dict[str, Any], path: list[str], value: str, pair: str) -> None:
+    for step in path[:-1]:
+        values = values.setdefault(step, {})
+        if not isinstance(values, dict):
+            raise ConfigError(f"{pair!r}: {step!r} was already given a value")
+    values[path[-1]] = value
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return None if field.default is dataclasses.MISSING else field.default
+
+
+def _type_name(hint: Any) -> str:
+    if typing.get_origin(hint) is typing.Literal:
+        return " | ".join(map(str, typing.get_args(hint)))
+    return getattr(hint, "__name__", str(hint)) if isinstance(hint, type) else str(hint)

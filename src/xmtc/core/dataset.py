@@ -1,0 +1,156 @@
+"""Dataset: texts, the labels relevant to each, and what the labels are called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from xmtc.core.arrays import Csr, Inputs, Ints, Longs, as_csr, csr, csr_of_rows
+from xmtc.core.errors import DataError
+from xmtc.core.labels import LabelSpace
+
+TEXT_COLUMNS = ("text", "content", "title", "document", "abstract")
+LABEL_COLUMNS = ("labels", "label", "target_ind", "tags", "subjects")
+
+
+@dataclass(frozen=True)
+class TrainedOn:
+    """What a model saw in training; propensities and frequency bands are made from it."""
+
+    texts: int
+    label_counts: Longs  # (labels,) how many training texts carry each label
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Row `i` of `relevant` marks the labels of `texts[i]`.
+
+    A set that came as a feature matrix only has no texts; models that read features take it.
+    """
+
+    texts: Sequence[str]
+    relevant: Csr  # (texts, labels), 1 where the label belongs to the text
+    labels: LabelSpace
+    features: Csr | None = None  # (texts, features), when the file brought its own
+
+    def __post_init__(self) -> None:
+        rows, columns = self.relevant.shape
+        if columns != len(self.labels):
+            raise DataError(f"{columns} label columns but {len(self.labels)} label names")
+        if len(self.texts) not in (rows, 0) or (rows and not self.texts and self.features is None):
+            raise DataError(f"{len(self.texts)} texts but {rows} rows of labels")
+        if self.features is not None and self.features.shape[0] != rows:
+            raise DataError(f"{self.features.shape[0]} feature rows but {rows} rows of labels")
+
+    @staticmethod
+    def of(
+        texts: Any,
+        labels: Iterable[Iterable[str] | str] | None = None,
+        *,
+        label_texts: dict[str, str] | None = None,
+        text_column: str | None = None,
+        label_column: str | None = None,
+    ) -> Dataset:
+        """From lists, or from a table: a pandas or polars frame, a Hugging Face dataset.
+
+        `Dataset.of(texts, [["olive oil"], ["trade", "fish"]])`
+        `Dataset.of(frame, text_column="body", label_column="tags")`
+        """
+        if labels is None:
+            texts, labels = _columns(texts, text_column, label_column)
+        texts, named = list(texts), [_names(row) for row in labels]
+        _check_rows(texts, named)
+        space = LabelSpace(tuple(sorted({name for row in named for name in row})))
+        if label_texts:
+            space = space.with_texts(label_texts)
+        rows = [[space.id_of[name] for name in row] for row in named]
+        return Dataset(texts, csr_of_rows(rows, len(space)), space)
+
+    def __len__(self) -> int:
+        return int(self.relevant.shape[0])
+
+    @property
+    def inputs(self) -> Inputs:
+        """What a model reads: the texts, or the features of a set without texts."""
+        return self.texts if self.texts or self.features is None else self.features
+
+    def trained_on(self) -> TrainedOn:
+        """How many texts there are, and how many carry each label."""
+        counts = np.bincount(self.relevant.indices, minlength=len(self.labels))
+        return TrainedOn(len(self), counts.astype(np.int64))
+
+    def take(self, rows: Ints | Longs | Sequence[int]) -> Dataset:
+        """The texts at these positions, in this order; the label space stays."""
+        rows = np.asarray(rows, np.int64)
+        texts = [self.texts[row] for row in rows] if self.texts else ()
+        features = None if self.features is None else self.features[rows]
+        return replace(self, texts=texts, relevant=as_csr(self.relevant[rows]), features=features)
+
+    def split(self, share: float, seed: int = 0) -> tuple[Dataset, Dataset]:
+        """(the rest, a random `share` of the texts): training and validation data."""
+        if not 0 < share < 1:
+            raise DataError(f"cannot split off a share of {share}; choose one between 0 and 1")
+        order = np.random.default_rng(seed).permutation(len(self))
+        held_out = max(1, round(share * len(self)))
+        return self.take(np.sort(order[held_out:])), self.take(np.sort(order[:held_out]))
+
+    def named_in(self, labels: LabelSpace) -> Dataset:
+        """The same truth in the ids of `labels`; names unknown there get ids after its own."""
+        wide = labels.extended_by(self.labels.names)
+        new_ids = np.array([wide.id_of[name] for name in self.labels.names], np.int32)
+        indices = new_ids[self.relevant.indices]
+        relevant = as_csr(csr(self.relevant.data, indices, self.relevant.indptr, len(wide)))
+        return replace(self, relevant=relevant, labels=wide)
+
+
+def _columns(table: Any, text: str | None, label: str | None) -> tuple[list[str], list[Any]]:
+    names = getattr(table, "column_names", None) or getattr(table, "columns", None)
+    if names is None:
+        raise DataError(
+            f"Dataset.of got a {type(table).__name__} and no labels. Give texts and a list of "
+            "labels for each, or a pandas, polars or Hugging Face table."
+        )
+    names = [str(name) for name in names]
+    text = _choose(names, text, TEXT_COLUMNS, "text_column")
+    label = _choose(names, label, LABEL_COLUMNS, "label_column")
+    decode = _class_names(table, label)
+    rows = [[decode[int(v)] for v in _many(row)] if decode else row for row in table[label]]
+    return list(table[text]), rows
+
+
+def _choose(names: list[str], asked: str | None, usual: tuple[str, ...], option: str) -> str:
+    for name in (asked,) if asked else usual:
+        if name in names:
+            return str(name)
+    raise DataError(f"no column {asked or usual[0]!r} among {', '.join(names)}. Pass {option}=...")
+
+
+def _class_names(table: Any, column: str) -> list[str]:
+    """Hugging Face keeps class names beside integer columns; other tables have none."""
+    feature = (getattr(table, "features", None) or {}).get(column)
+    feature = getattr(feature, "feature", feature)
+    return list(getattr(feature, "names", None) or [])
+
+
+def _many(row: Any) -> Iterable[Any]:
+    return [row] if isinstance(row, str | int | np.integer) else row
+
+
+def _names(row: Any) -> list[str]:
+    if row is None:
+        return []
+    return [str(name) for name in _many(row)]
+
+
+def _check_rows(texts: list[Any], named: list[list[str]]) -> None:
+    if len(texts) != len(named):
+        raise DataError(f"{len(texts)} texts but labels for {len(named)}. Give each text a list.")
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise DataError(
+                f"text {position} is {type(text).__name__} ({text!r:.40}), not a string. "
+                'Replace missing texts by "" or drop the row.'
+            )

@@ -1,0 +1,38 @@
+"""One family of errors: each says what we saw, where, and what to do next."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class XmtcError(Exception):
+    """Anything that a user can mend; the command line prints it without a traceback."""
+
+
+class DataError(XmtcError):
+    """Texts or labels that we cannot use as they are."""
+
+
+class ConfigError(XmtcError):
+    """A setting that does not exist or has an impossible value."""
+
+
+class StoreError(XmtcError):
+    """A model folder that cannot be written, or cannot be trusted when read."""
+
+
+class MissingExtra(XmtcError):
+    """An optional dependency that is not installed."""
+
+
+def require(holds: bool, setting: str, value: object, advice: str) -> None:
+    """Check one setting: `require(k >= 1, "k", k, "must be at least 1")`."""
+    if not holds:
+        raise ConfigError(f"{setting}={value!r}: {advice}")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A hint like "; did you mean 'beam'?", or nothing when no known word is close."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else ""

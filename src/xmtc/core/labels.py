@@ -1,0 +1,57 @@
+"""LabelSpace: the names of the labels, in the order of their ids, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from xmtc.core.errors import DataError
+
+
+@dataclass(frozen=True)
+class LabelSpace:
+    """Label `i` is called `names[i]` and may be described by `texts[i]`."""
+
+    names: tuple[str, ...]
+    texts: tuple[str, ...] | None = None  # "" where a label has no text of its own
+
+    def __post_init__(self) -> None:
+        if self.texts is not None and len(self.texts) != len(self.names):
+            raise DataError(
+                f"{len(self.texts)} label texts for {len(self.names)} labels. "
+                'Give one text per label; use "" where there is none.'
+            )
+        if len(self.id_of) != len(self.names):
+            raise DataError(f"the label name {_repeated(self.names)!r} occurs twice. Rename one.")
+
+    @cached_property
+    def id_of(self) -> dict[str, int]:
+        """Name -> id."""
+        return {name: position for position, name in enumerate(self.names)}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def text_of(self, label: int) -> str:
+        """What the label says: its text, or its name where it has none."""
+        return (self.texts and self.texts[label]) or self.names[label]
+
+    def extended_by(self, names: Iterable[str]) -> LabelSpace:
+        """The same ids, with the names that were missing appended in the order given."""
+        new = tuple(dict.fromkeys(name for name in names if name not in self.id_of))
+        texts = None if self.texts is None else self.texts + ("",) * len(new)
+        return LabelSpace(self.names + new, texts) if new else self
+
+    def with_texts(self, texts: dict[str, str]) -> LabelSpace:
+        """The same names, described by the texts given for them."""
+        return LabelSpace(self.names, tuple(texts.get(name, "") for name in self.names))
+
+
+def _repeated(names: Sequence[str]) -> str:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return ""

@@ -1,0 +1,97 @@
+"""Progress bars: `with step("clustering", total) as advance: ... advance(1)`.
+
+A bar goes to standard error, and only when somebody looks at it: on a terminal, or when
+`show(True)` asked for it. It appears after half a second, so quick steps stay silent.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+Advance = Callable[[int], None]
+
+PATIENCE = 0.5  # seconds before a bar appears
+_asked: list[bool] = []  # the last `show`, if any
+_live: list[Progress] = []  # the display that is up, shared by nested steps
+
+
+def show(wanted: bool | None) -> None:
+    """Always (True), never (False), or on a terminal only (None, the default)."""
+    _asked[:] = [] if wanted is None else [wanted]
+
+
+def wanted() -> bool:
+    """Whether bars are shown now."""
+    return _asked[0] if _asked else sys.stderr.isatty()
+
+
+@contextmanager
+def step(title: str, total: int | None = None) -> Iterator[Advance]:
+    """One bar for one piece of work; nested steps share the display."""
+    if not wanted():
+        yield lambda amount: None
+        return
+    bar = _Bar(title, total)
+    try:
+        yield bar.advance
+    finally:
+        bar.close()
+
+
+class _Bar:
+    def __init__(self, title: str, total: int | None) -> None:
+        self.title, self.total = title, total
+        self.done, self.started = 0, time.monotonic()
+        self.task: TaskID | None = None
+        self.owns_display = False
+
+    def advance(self, amount: int) -> None:
+        self.done += amount
+        if self.task is None and time.monotonic() - self.started > PATIENCE:
+            self.open()
+        if self.task is not None:
+            _live[-1].update(self.task, completed=self.done)
+
+    def open(self) -> None:
+        if not _live:
+            _live.append(_display())
+            _live[-1].start()
+            self.owns_display = True
+        self.task = _live[-1].add_task(self.title, total=self.total, completed=self.done)
+
+    def close(self) -> None:
+        if self.task is None:
+            return
+        if self.owns_display:
+            _live.pop().stop()
+        else:
+            _live[-1].remove_task(self.task)
+
+
+def _display() -> Progress:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description:>24}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    )

@@ -1,0 +1,264 @@
+"""Store: a model as a folder that is safe to open, whoever wrote it.
+
+    manifest.json        format, kind, settings, every file's checksum, every array's shape
+    arrays.safetensors   all numbers
+    labels.jsonl         one label per line: its name and, where it has one, its text
+
+Loading runs no code from the folder. Everything is checked before it is used: a damaged or hostile
+folder gives one StoreError.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import shutil
+import stat
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from xmtc.core.arrays import Array
+from xmtc.core.dataset import TrainedOn
+from xmtc.core.errors import StoreError
+from xmtc.core.labels import LabelSpace
+from xmtc.core.parts import Parts, trusted
+from xmtc.version import VERSION
+
+FORMAT = 1
+MANIFEST, ARRAYS, LABELS = "manifest.json", "arrays.safetensors", "labels.jsonl"
+MAX_MANIFEST_BYTES = 16 << 20
+COUNTS = "trained_on.label_counts"
+
+
+def write(kind: str, parts: Parts, folder: str | Path, overwrite: bool = False) -> None:
+    """Write the model beside its target and rename it there: all of it appears, or nothing."""
+    target = Path(folder).absolute()
+    _check_target(target, overwrite)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _write_beside(kind, parts, target)
+    except OSError as error:
+        raise StoreError(f"cannot write a model to {target}: {error.strerror}.") from error
+
+
+def read(folder: str | Path) -> tuple[str, Parts]:
+    """(kind, parts) of a model folder, after every check that needs no knowledge of the kind."""
+    folder = Path(folder)
+    manifest = read_manifest(folder)
+    for name, entry in manifest["files"].items():
+        _check_file(folder, name, entry)
+    arrays = _map_arrays(folder / ARRAYS, manifest["arrays"])
+    labels = _read_labels(folder / LABELS)
+    counts = arrays.pop(COUNTS, np.empty(0))
+    if counts.dtype != np.int64 or counts.shape != (len(labels),) or (counts < 0).any():
+        raise StoreError(f"{folder}: the label counts do not fit the {len(labels)} labels.")
+    trained_on = TrainedOn(manifest["texts"], counts)
+    return manifest["kind"], Parts(manifest["settings"], labels, trained_on, arrays)
+
+
+def read_manifest(folder: str | Path) -> dict[str, Any]:
+    """What the folder says of itself, checked: enough to describe a model without loading it."""
+    path = Path(folder) / MANIFEST
+    if not Path(folder).is_dir():
+        raise StoreError(f"{folder} is not a model folder: there is no such folder.")
+    _check_regular(path, f"{folder} is not a model folder: it has no {MANIFEST}.")
+    if path.stat().st_size > MAX_MANIFEST_BYTES:
+        raise StoreError(f"{path} is larger than {MAX_MANIFEST_BYTES >> 20} MB; ours never are.")
+    try:
+        manifest = json.loads(path.read_bytes(), parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{path} is not readable JSON; the folder is damaged.") from error
+    _check_manifest(path, manifest)
+    return dict(manifest)
+
+
+def size_on_disk(folder: str | Path) -> int:
+    """Bytes of all the files that belong to the model."""
+    files = read_manifest(folder)["files"]
+    return sum(int(entry["bytes"]) for entry in files.values())
+
+
+def _write_beside(kind: str, parts: Parts, target: Path) -> None:
+    draft = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}.partial"
+    draft.mkdir()
+    try:
+        arrays = {**parts.arrays, COUNTS: parts.trained_on.label_counts}
+        arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        save_file(arrays, draft / ARRAYS)
+        _write_labels(draft / LABELS, parts.labels)
+        _write_manifest(draft, kind, parts, arrays)
+        _swap_in(draft, target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _write_manifest(draft: Path, kind: str, parts: Parts, arrays: Mapping[str, Array]) -> None:
+    manifest: dict[str, Any] = {
+        "format": FORMAT,
+        "kind": kind,
+        "library": VERSION,
+        "texts": parts.trained_on.texts,
+        "labels": len(parts.labels),
+        "settings": parts.settings,
+        "files": {name: _describe_file(draft / name) for name in (ARRAYS, LABELS)},
+        "arrays": {
+            name: {"dtype": str(array.dtype), "shape": list(array.shape)}
+            for name, array in sorted(arrays.items())
+        },
+    }
+    manifest["sha256"] = _manifest_hash(manifest)
+    text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
+    (draft / MANIFEST).write_text(text, encoding="utf-8")
+    for path in draft.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+
+
+def _swap_in(draft: Path, target: Path) -> None:
+    if target.exists():
+        old = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}.old"
+        target.rename(old)
+        draft.rename(target)
+        shutil.rmtree(old)
+    else:
+        draft.rename(target)
+
+
+def _check_target(target: Path, overwrite: bool) -> None:
+    if target.is_symlink() or (target.exists() and not target.is_dir()):
+        raise StoreError(f"{target} is not a folder. Choose another place for the model.")
+    if not target.exists() or not any(target.iterdir()):
+        return
+    if not overwrite:
+        raise StoreError(f"{target} is not empty. Choose another folder, or pass --overwrite.")
+    if not (target / MANIFEST).is_file():
+        raise StoreError(f"{target} holds something that is not a model; it will not be replaced.")
+
+
+def _write_labels(path: Path, labels: LabelSpace) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for label, name in enumerate(labels.names):
+            text = labels.texts[label] if labels.texts else ""
+            file.write(json.dumps([name, text] if text else [name], ensure_ascii=True) + "\n")
+
+
+def _read_labels(path: Path) -> LabelSpace:
+    rows = []
+    try:
+        with path.open(encoding="utf-8", newline="\n") as file:
+            for line in file:
+                row = json.loads(line)
+                if not isinstance(row, list) or not all(isinstance(part, str) for part in row):
+                    raise ValueError
+                rows.append((row[0], row[1] if len(row) > 1 else ""))
+    except (ValueError, IndexError, RecursionError) as error:
+        raise StoreError(f"{path}:{len(rows) + 1}: not a label; the folder is damaged.") from error
+    texts = tuple(text for _, text in rows)
+    return trusted(lambda: LabelSpace(tuple(n for n, _ in rows), texts if any(texts) else None))
+
+
+def _check_manifest(path: Path, manifest: Any) -> None:
+    wanted = {"kind": str, "library": str, "texts": int, "labels": int, "settings": dict}
+    wanted |= {"files": dict, "arrays": dict, "sha256": str, "format": int}
+    if not isinstance(manifest, dict):
+        raise StoreError(f"{path} does not describe a model.")
+    if manifest.get("format") != FORMAT:
+        raise StoreError(
+            f"{path} has format {manifest.get('format')!r}, this xmtc {VERSION} reads {FORMAT}. "
+            "Load it with the version that wrote it, or train again."
+        )
+    for key, kind in wanted.items():
+        if type(manifest.get(key)) is not kind:
+            raise StoreError(f"{path}: {key!r} is missing or not a {kind.__name__}.")
+    if manifest["sha256"] != _manifest_hash(manifest):
+        raise StoreError(f"{path} was changed after it was written; the folder is damaged.")
+    if set(manifest["files"]) != {ARRAYS, LABELS} or manifest["texts"] < 0:
+        raise StoreError(f"{path} must name exactly {ARRAYS} and {LABELS}.")
+
+
+def _check_file(folder: Path, name: str, entry: Any) -> None:
+    path = folder / name
+    _check_regular(path, f"{folder} lacks its file {name}; the model is incomplete.")
+    if not isinstance(entry, dict) or _describe_file(path) != entry:
+        raise StoreError(f"{path} is not what was saved: its checksum differs. Copy it again.")
+
+
+def _check_regular(path: Path, missing: str) -> None:
+    try:
+        mode = path.lstat().st_mode
+    except OSError as error:
+        raise StoreError(missing) from error
+    if not stat.S_ISREG(mode):
+        raise StoreError(
+            f"{path} is a link or a special file; a model folder has plain files only."
+        )
+
+
+def _describe_file(path: Path) -> dict[str, Any]:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        for block in _chunks(file):
+            digest.update(block)
+    return {"bytes": path.stat().st_size, "sha256": digest.hexdigest()}
+
+
+def _chunks(file: Any) -> Iterator[bytes]:
+    while block := file.read(1 << 20):
+        yield block
+
+
+def _manifest_hash(manifest: Mapping[str, Any]) -> str:
+    rest = {key: value for key, value in manifest.items() if key != "sha256"}
+    canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _map_arrays(path: Path, declared: Mapping[str, Any]) -> dict[str, Array]:
+    """The arrays, backed by the file. safetensors checks sizes and offsets; we map the bytes,
+    because its own reader copies them."""
+    try:
+        with safe_open(path, framework="np"):
+            pass
+    except (SafetensorError, OSError, ValueError) as error:
+        raise StoreError(f"{path} is not a valid safetensors file: {error}") from error
+    with path.open("rb") as file:
+        # Copy-on-write rather than read-only, so that numba needs one version of each kernel.
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    start = 8 + int.from_bytes(mapped[:8], "little")
+    header = json.loads(mapped[8:start])
+    header.pop("__metadata__", None)
+    if set(header) != set(declared):
+        raise StoreError(f"{path} holds other arrays than its manifest says.")
+    return {
+        name: _view(path, mapped, start, name, entry, declared[name])
+        for name, entry in header.items()
+    }
+
+
+_DTYPES = {
+    "F32": "float32", "F64": "float64", "F16": "float16", "BOOL": "bool",
+    "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64",
+    "U8": "uint8", "U16": "uint16", "U32": "uint32", "U64": "uint64",
+}  # fmt: skip
+
+
+def _view(path: Path, mapped: Any, start: int, name: str, entry: Any, declared: Any) -> Array:
+    dtype = _DTYPES.get(entry["dtype"], "")
+    if declared != {"dtype": dtype, "shape": entry["shape"]}:
+        raise StoreError(f"{path}: array {name!r} is not as its manifest says.")
+    begin, end = entry["data_offsets"]
+    values = np.frombuffer(mapped, np.uint8, end - begin, start + begin)
+    array: Array = values.view(dtype).reshape(entry["shape"])
+    return array
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(name)

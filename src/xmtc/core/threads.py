@@ -1,0 +1,64 @@
+"""Threads: work cut into blocks that a pool shares. Kernels release the interpreter lock.
+
+The pool is Python's own, not numba's, because numba's default threading layer aborts the process
+when two Python threads enter it at once, and a server does that (docs/decisions/0004).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from xmtc.core.errors import ConfigError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_asked: list[int] = []  # the last `set_threads`, if any
+
+
+def thread_count() -> int:
+    """How many threads work at once: `set_threads`, else XMTC_THREADS, else all cores."""
+    return next(iter(_asked), None) or _from_environment() or _cores()
+
+
+def set_threads(count: int | None) -> None:
+    """Use this many threads from here on; None goes back to the default."""
+    if count is not None and count < 1:
+        raise ConfigError(f"threads={count}: use at least 1, or None for all cores")
+    _asked[:] = [] if count is None else [count]
+
+
+def blocks(total: int, size: int) -> list[tuple[int, int]]:
+    """[(0, size), (size, 2 * size), ...] up to `total`."""
+    return [(start, min(start + size, total)) for start in range(0, total, size)]
+
+
+def even_blocks(total: int, pieces: int) -> list[tuple[int, int]]:
+    """At most `pieces` blocks of nearly equal size."""
+    return blocks(total, max(1, -(-total // max(1, pieces))))
+
+
+def in_threads(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+    """`work` of every item, in order; the first error stops the rest."""
+    items = list(items)
+    workers = min(thread_count(), len(items))
+    if workers <= 1:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(work, items))
+
+
+def _from_environment() -> int | None:
+    value = os.environ.get("XMTC_THREADS", "")
+    if value and not (value.isdigit() and int(value) > 0):
+        raise ConfigError(f"XMTC_THREADS={value!r} is not a positive whole number")
+    return int(value) if value else None
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,89 @@
+"""LabelTree: the labels, grouped level by level; the last level's nodes are the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from xmtc.core.arrays import Csr, Ints, Longs, as_csr, csr
+from xmtc.core.errors import DataError
+
+MAX_DEPTH = 64  # far above any useful tree; a bound for files from strangers
+
+
+@dataclass(frozen=True)
+class Children:
+    """The children of every node of a level, ids ascending: node n has
+    `nodes[start[n] : start[n + 1]]`."""
+
+    start: Longs  # (parents + 1,)
+    nodes: Ints  # (children,)
+
+
+@dataclass(frozen=True)
+class LabelTree:
+    """`parents[level][node]` is the node's parent one level up; level 0 hangs from one root."""
+
+    parents: tuple[Ints, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.parents) <= MAX_DEPTH:
+            raise DataError(
+                f"a label tree has 1 to {MAX_DEPTH} levels, this one {len(self.parents)}"
+            )
+        above = 1
+        for level, parents in enumerate(self.parents):
+            if parents.ndim != 1 or (
+                len(parents) and not 0 <= parents.min() <= parents.max() < above
+            ):
+                raise DataError(
+                    f"level {level} of the label tree: parents must lie between 0 and {above - 1}"
+                )
+            above = len(parents)
+
+    @staticmethod
+    def flat(labels: int) -> LabelTree:
+        """Every label right below the root: one-vs-all."""
+        return LabelTree((np.zeros(labels, np.int32),))
+
+    @staticmethod
+    def of(parents: Sequence[Sequence[int] | Ints]) -> LabelTree:
+        """From one list of parents per level."""
+        return LabelTree(tuple(np.asarray(level, np.int32) for level in parents))
+
+    @property
+    def depth(self) -> int:
+        """How many levels lie below the root."""
+        return len(self.parents)
+
+    @property
+    def label_count(self) -> int:
+        """How many labels the tree holds."""
+        return len(self.parents[-1])
+
+    @cached_property
+    def children(self) -> tuple[Children, ...]:
+        """`children[level]`: which nodes of `level` each node of the level above has."""
+        above = [1, *map(len, self.parents)]
+        return tuple(_children(parents, n) for parents, n in zip(self.parents, above, strict=False))
+
+    def relevant_at(self, level: int, relevant: Csr) -> Csr:
+        """(texts, labels) -> (texts, nodes of `level`): 1 where some relevant label is below."""
+        for below in range(self.depth - 1, level, -1):
+            relevant = _lift(relevant, self.parents[below], len(self.parents[below - 1]))
+        return relevant
+
+
+def _children(parents: Ints, above: int) -> Children:
+    start = np.zeros(above + 1, np.int64)
+    np.cumsum(np.bincount(parents, minlength=above), out=start[1:])
+    return Children(start, np.argsort(parents, kind="stable").astype(np.int32))
+
+
+def _lift(relevant: Csr, parents: Ints, above: int) -> Csr:
+    lifted = as_csr(csr(relevant.data, parents[relevant.indices], relevant.indptr, above))
+    lifted.data[:] = 1
+    return lifted

@@ -1,0 +1,1 @@
+"""Compares rankings with the truth."""

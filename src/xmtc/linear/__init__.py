@@ -1,0 +1,1 @@
+"""Trains and applies many linear classifiers."""

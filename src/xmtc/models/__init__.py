@@ -1,0 +1,1 @@
+"""One file per system; the only room that brings the workshops together."""

@@ -1,0 +1,1 @@
+"""Turns texts into sparse features."""
