@@ -1,0 +1,117 @@
+"""Reads a file line by line, packed or not, with a progress bar, and says where it is broken."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+from xmtc.core.errors import DataError
+from xmtc.core.progress import Advance, step
+from xmtc.data.bad import BadLine, BadLines
+
+BUFFER = 1 << 20  # bytes per read; a progress bar moves once per buffer
+BOM = b"\xef\xbb\xbf"
+BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
+
+Parsed = TypeVar("Parsed")
+
+
+def parsed_lines(
+    path: Path, parse: Callable[[str], Parsed], bad: BadLines, *, encoding: str = "utf-8"
+) -> Iterator[Parsed]:
+    """What `parse` makes of each line that is not blank; a `BadLine` it raises goes to `bad`."""
+    for number, line in read_lines(path, bad):
+        try:
+            text = decode(line, encoding)
+            if text and not text.isspace():
+                yield parse(text)
+        except BadLine as problem:
+            bad.add(path, number, problem)
+
+
+def read_lines(path: Path, bad: BadLines) -> Iterator[tuple[int, bytes]]:
+    """(line number from 1, the line with its ending); only a line feed ends a line."""
+    number = 0
+    with step(f"reading {path.name}", path.stat().st_size) as advance:
+        try:
+            with open_bytes(path, advance) as file:
+                for number, line in enumerate(file, start=1):
+                    yield number, line.removeprefix(BOM) if number == 1 else line
+        except BROKEN_GZIP as problem:
+            bad.add(path, number + 1, broken_gzip(problem))
+    if number == 0:
+        raise DataError(f"{path} is empty. Check that it was written or downloaded completely.")
+
+
+def decode(line: bytes, encoding: str = "utf-8") -> str:
+    """The line as text, without its ending."""
+    try:
+        return line.decode(encoding).rstrip("\r\n")
+    except UnicodeDecodeError as problem:
+        seen = line[max(0, problem.start - 20) : problem.start + 10]
+        raise BadLine(
+            f"byte {problem.start + 1} is not {encoding.upper()} (near {seen!r}). "
+            "Save the file as UTF-8."
+        ) from None
+
+
+def broken_gzip(problem: Exception) -> str:
+    """What to say of a packed file that cannot be unpacked to its end."""
+    return f"the gzip file is cut off or damaged here ({problem}). Fetch or write it again."
+
+
+def first_lines(path: Path, count: int = 20) -> list[str]:
+    """The start of the file for a look at what it is; odd bytes are replaced."""
+    try:
+        with open_bytes(path) as file:
+            lines = [line.removeprefix(BOM) for line in islice(file, count)]
+    except BROKEN_GZIP as problem:
+        raise DataError(f"{path}: {broken_gzip(problem)}") from None
+    return [line.decode("utf-8", "replace").rstrip("\r\n") for line in lines]
+
+
+def open_bytes(path: Path, advance: Advance = lambda amount: None) -> IO[bytes]:
+    """The unpacked bytes of a plain or gzip file; its first two bytes say which it is."""
+    file = io.BufferedReader(_CountedFile(path, advance), BUFFER)
+    if file.peek(2)[:2] != b"\x1f\x8b":
+        return file
+    # The outer buffer makes `for line in file` run in C.
+    return io.BufferedReader(_OwningGzip(file), BUFFER)
+
+
+def data_path(path: Path) -> Path:
+    """The name without `.gz`, for looking at the ending that says what the file holds."""
+    return path.with_suffix("") if path.suffix == ".gz" else path
+
+
+class _CountedFile(io.FileIO):
+    def __init__(self, path: Path, advance: Advance) -> None:
+        super().__init__(path, "rb")
+        self.advance = advance
+
+    def readinto(self, buffer: Any) -> int:
+        amount = super().readinto(buffer)
+        self.advance(amount or 0)
+        return amount or 0
+
+
+class _OwningGzip(gzip.GzipFile):
+    """Closes the file it was given, and gives what it has before it meets damage."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__(fileobj=file, mode="rb")
+        self.file = file
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read1(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        super().close()
+        self.file.close()

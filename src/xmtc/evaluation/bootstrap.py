@@ -1,0 +1,102 @@
+"""Bootstrap: how much the metrics would move if other texts had been drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from xmtc.core.arrays import Csr
+from xmtc.core.config import from_dict
+from xmtc.core.dataset import TrainedOn
+from xmtc.core.ranking import Ranking
+from xmtc.core.threads import blocks
+from xmtc.evaluation.hits import Doubles
+from xmtc.evaluation.measures import Measures
+from xmtc.evaluation.tally import Evidence, add_up, evidence, finish
+
+_NUMBERS_AT_ONCE = 2**22  # draws x texts (or labels) held at a time: 32 MB each
+_PAIRED_RESAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class Difference:
+    """First minus second ranking, in percentage points."""
+
+    estimate: float
+    low: float
+    high: float
+    first_better: float  # share of resamples in which the first ranking scores higher; ties half
+
+
+def intervals(found: Evidence, measures: Measures) -> dict[str, tuple[float, float]]:
+    """(low, high) percent for every metric.
+
+    Resamples of texts hold fewer distinct labels than the sample, which pulls coverage and macro
+    F1 down; so the spread is taken around the resamples' own mean and laid around the estimate.
+    """
+    estimates = finish(add_up(found), measures)
+    drawn = _resampled(found, measures)
+    return {
+        name: _around(float(estimates[name][0]), drawn[name], measures.confidence, (0.0, 100.0))
+        for name in estimates
+    }
+
+
+def paired_difference(
+    first: Ranking,
+    second: Ranking,
+    relevant: Csr,
+    trained_on: TrainedOn | None = None,
+    **settings: object,
+) -> dict[str, Difference]:
+    """Is the first ranking better than the second on the same texts? Both get the same draws.
+
+    settings: those of `Measures`; 1000 resamples when not given.
+    """
+    measures = from_dict(Measures, {"resamples": _PAIRED_RESAMPLES, **settings})
+    sides = [evidence(side, relevant, measures, trained_on) for side in (first, second)]
+    one, other = (finish(add_up(side), measures) for side in sides)
+    drawn_one, drawn_other = (_resampled(side, measures) for side in sides)
+    return {
+        name: _difference(
+            float(one[name][0] - other[name][0]), drawn_one[name] - drawn_other[name], measures
+        )
+        for name in one
+    }
+
+
+def _difference(estimate: float, drawn: Doubles, measures: Measures) -> Difference:
+    low, high = _around(estimate, drawn, measures.confidence, (-100.0, 100.0))
+    better = float((drawn > 0).mean() + (drawn == 0).mean() / 2) if len(drawn) else 0.5
+    return Difference(estimate, low, high, better)
+
+
+def _resampled(found: Evidence, measures: Measures) -> dict[str, Doubles]:
+    """(resamples,) of every metric; equal seeds draw equal texts."""
+    parts = [finish(add_up(found, weights), measures) for weights in _draws(found, measures)]
+    names = finish(add_up(found), measures)
+    return {name: np.concatenate([[], *(part[name] for part in parts)]) for name in names}
+
+
+def _draws(found: Evidence, measures: Measures) -> Iterator[Doubles]:
+    """(draws, texts) how often each text was drawn, in blocks that fit in memory."""
+    chance, texts = np.random.default_rng(measures.seed), found.texts
+    widest = max([texts, 1, *(each.shape[1] for each in found.labels.values())])
+    for start, stop in blocks(measures.resamples, max(1, _NUMBERS_AT_ONCE // widest)):
+        weights = np.zeros((stop - start, texts))
+        for draw in weights if texts else ():
+            draw[:] = np.bincount(chance.integers(0, texts, texts), minlength=texts)
+        yield weights
+
+
+def _around(
+    estimate: float, drawn: Doubles, confidence: float, limits: tuple[float, float]
+) -> tuple[float, float]:
+    if not len(drawn):
+        return limits
+    rest = (1 - confidence) / 2
+    moves = np.quantile(drawn, [rest, 1 - rest]) - drawn.mean()
+    low, high = (estimate + float(move) for move in moves)
+    return max(limits[0], min(low, estimate)), min(limits[1], max(high, estimate))

@@ -1,0 +1,115 @@
+"""Hits: which places of a ranking hold a relevant label. All metrics start from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from xmtc.core.arrays import Csr, Ints, Longs, as_csr, csr, row_of_each_entry
+from xmtc.core.errors import DataError
+from xmtc.core.ranking import NO_LABEL, Ranking
+
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Doubles: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Hits:
+    """The first k distinct labels of each text, and whether each is relevant."""
+
+    labels: Ints  # (texts, k) no label twice, padded with -1 at the end of a row
+    hit: Bools  # (texts, k)
+    relevant: Csr  # (texts, labels)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def k(self) -> int:
+        """How many places each row has."""
+        return int(self.labels.shape[1])
+
+    @cached_property
+    def relevant_counts(self) -> Longs:
+        """(texts,) how many labels each text should get."""
+        return np.asarray(np.diff(self.relevant.indptr), np.int64)
+
+    @cached_property
+    def returned_counts(self) -> Longs:
+        """(texts,) how many labels each text did get."""
+        return np.asarray((self.labels != NO_LABEL).sum(axis=1), np.int64)
+
+    def found(self, k: int) -> Longs:
+        """(texts,) relevant labels among the first k."""
+        return np.asarray(self.hit[:, :k].sum(axis=1), np.int64)
+
+
+def hits_of(ranking: Ranking, relevant: Csr, k: int | None = None) -> Hits:
+    """Look every ranked label up in the truth; repeats and padding go before the cut at k.
+
+    relevant: (texts, labels) in the ids of the ranking. It may have columns that the ranking
+    never names (labels unknown to the model), and a ranked id beyond its columns is a miss.
+    """
+    if relevant.shape[0] != len(ranking):
+        raise DataError(
+            f"a ranking of {len(ranking)} texts but the truth of {relevant.shape[0]}. "
+            "Rank and evaluate the same texts."
+        )
+    truth = _without_zeros(relevant)
+    labels = _distinct(ranking.labels)
+    if k is not None:
+        labels = _cut(labels, k)
+    return Hits(labels, _is_relevant(labels, truth), truth)
+
+
+def marks(labels: Ints, kept: Bools, columns: int) -> Csr:
+    """(texts, columns) with a 1 for each kept place; ids from `columns` on widen it."""
+    indptr = np.zeros(len(labels) + 1, np.int64)
+    np.cumsum(kept.sum(axis=1), out=indptr[1:])
+    indices = labels[kept]
+    columns = max(columns, int(indices.max(initial=-1)) + 1)
+    return csr(np.ones(len(indices), np.float32), indices, indptr, columns)
+
+
+def _distinct(labels: Ints) -> Ints:
+    """Each label once, at its best place; the rest of the row moves up, padding goes last."""
+    order = np.argsort(labels, axis=1, kind="stable")
+    ordered = np.take_along_axis(labels, order, axis=1)
+    dropped = ordered < 0
+    dropped[:, 1:] |= ordered[:, 1:] == ordered[:, :-1]
+    gone = np.empty_like(dropped)
+    np.put_along_axis(gone, order, dropped, axis=1)
+    kept_first = np.argsort(gone, axis=1, kind="stable")
+    padded = np.where(gone, NO_LABEL, labels)
+    return np.take_along_axis(padded, kept_first, axis=1).astype(np.int32)
+
+
+def _cut(labels: Ints, k: int) -> Ints:
+    places = np.full((len(labels), k), NO_LABEL, np.int32)
+    width = min(k, labels.shape[1])
+    places[:, :width] = labels[:, :width]
+    return places
+
+
+def _is_relevant(labels: Ints, truth: Csr) -> Bools:
+    """One binary search per place among (text, label) keys: nothing of size texts x labels."""
+    columns = truth.shape[1]
+    keys = row_of_each_entry(truth).astype(np.int64) * columns + truth.indices
+    asked = np.arange(len(labels), dtype=np.int64)[:, None] * columns + labels
+    asked[(labels < 0) | (labels >= columns)] = -1
+    nearest = np.append(keys, -2)[np.searchsorted(keys, asked)]
+    is_relevant: Bools = nearest == asked
+    return is_relevant
+
+
+def _without_zeros(relevant: Csr) -> Csr:
+    truth = relevant if relevant.has_canonical_format else as_csr(relevant.copy())
+    if np.all(truth.data):
+        return truth
+    truth = truth.copy()
+    truth.eliminate_zeros()
+    return truth

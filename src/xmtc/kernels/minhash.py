@@ -1,0 +1,192 @@
+"""MinHash: short signatures of texts that agree as often as their three-word runs do.
+
+Words are what stands between bytes up to the space character. Chinese and Japanese write without
+spaces, so each character from U+3000 to U+9FFF is a word of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from xmtc.kernels.types import Bytes, Ints, Longs
+
+Hashes: TypeAlias = npt.NDArray[np.uint64]
+Signatures: TypeAlias = npt.NDArray[np.uint32]
+
+PLACES = 256  # numbers in a signature; the estimate of a 0.9 overlap errs by 0.02
+BAND = 8  # texts are compared when 8 numbers in a row agree: 32 chances
+REACH = 32  # and then with this many texts before them, however many agree
+
+_FNV_START = np.uint64(0xCBF29CE484222325)
+_FNV_PRIME = np.uint64(0x100000001B3)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_ZERO = np.uint64(0)
+_27, _30, _31, _32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
+
+# One permutation of the 32-bit numbers per place: value -> value * odd + shift.
+_CHANCE = np.random.Generator(np.random.PCG64(20160813))
+_FACTORS = _CHANCE.integers(0, 2**31, PLACES, dtype=np.uint32) * np.uint32(2) + np.uint32(1)
+_SHIFTS = _CHANCE.integers(0, 2**32, PLACES, dtype=np.uint32)
+
+
+def fingerprints(buffer: Bytes, indptr: Longs) -> tuple[Longs, Hashes, Signatures]:
+    """Texts end to end, text i at buffer[indptr[i]:indptr[i + 1]] -> one row for each:
+
+    (texts,) words; (texts,) a hash of the sequence of words; (texts, PLACES) signatures.
+    """
+    texts = len(indptr) - 1
+    words, wholes = np.zeros(texts, np.int64), np.zeros(texts, np.uint64)
+    signatures = np.full((texts, PLACES), np.iinfo(np.uint32).max, np.uint32)
+    room = np.empty(_most_words(int(np.diff(indptr).max(initial=0))), np.uint64)
+    _fill_fingerprints(buffer, indptr, _FACTORS, _SHIFTS, room, words, wholes, signatures)
+    return words, wholes, signatures
+
+
+def overlap(first: Bytes, second: Bytes) -> float:
+    """Jaccard overlap of the sets of three-word runs of two texts, 0 to 1."""
+    rooms = [np.empty(_most_words(len(text)), np.uint64) for text in (first, second)]
+    return float(_overlap(first, second, rooms[0], rooms[1]))
+
+
+def likely_partners(signatures: Signatures, limit: int, least: int, most: int) -> Ints:
+    """For each text the `most` similar ones before it and before `limit`, best first.
+
+    Texts that agree in fewer than `least` places are not similar. (texts, most), padded with -1.
+    """
+    partners = np.full((len(signatures), most), -1, np.int32)
+    agreed = np.full((len(signatures), most), least - 1, np.int32)
+    for band in range(PLACES // BAND):
+        keys = _band_keys(signatures, band * BAND)
+        order = np.argsort(keys, kind="stable").astype(np.int32)
+        _fill_partners(signatures, keys, order, limit, partners, agreed)
+    return partners
+
+
+def _most_words(size: int) -> int:
+    return size // 2 + 1
+
+
+@njit(cache=True, nogil=True)
+def _fill_fingerprints(buffer, indptr, factors, shifts, room, words, wholes, signatures):
+    for text in range(len(words)):
+        runs, words[text], wholes[text] = _read_runs(buffer, indptr[text], indptr[text + 1], room)
+        for run in range(runs):
+            _lower(signatures[text], np.uint32(room[run] >> _32), factors, shifts)
+
+
+@njit(cache=True, nogil=True)
+def _lower(signature, value, factors, shifts):
+    for place in range(len(signature)):
+        permuted = np.uint32(value * factors[place] + shifts[place])
+        signature[place] = min(signature[place], permuted)
+
+
+@njit(cache=True, nogil=True)
+def _read_runs(buffer, start, stop, runs):
+    """Fills `runs` with the hash of each three-word run; shorter texts are one run."""
+    words, before, last, whole = 0, _ZERO, _ZERO, _ZERO
+    place, word = _next_word(buffer, start, stop)
+    while place >= 0:
+        if words >= 2:
+            runs[words - 2] = _mixed(_mixed(before + _GOLDEN) + _mixed(last) + word)
+        words += 1
+        before, last, whole = last, word, _mixed(whole + word)
+        place, word = _next_word(buffer, place, stop)
+    if words in (1, 2):
+        runs[0] = whole
+    return max(words - 2, min(words, 1)), words, whole
+
+
+@njit(cache=True, nogil=True)
+def _next_word(buffer, place, stop):
+    """(the place after the next word, its hash), or (-1, 0) when there is none."""
+    while place < stop and buffer[place] <= 32:
+        place += 1
+    if place == stop:
+        return -1, _ZERO
+    value, end = _FNV_START, place + 1
+    if _is_word_itself(buffer[place]):
+        end = min(place + 3, stop)
+    else:
+        while end < stop and buffer[end] > 32 and not _is_word_itself(buffer[end]):
+            end += 1
+    for at in range(place, end):
+        value = (value ^ np.uint64(buffer[at])) * _FNV_PRIME
+    return end, _mixed(value)
+
+
+@njit(cache=True, nogil=True)
+def _is_word_itself(byte):
+    return 0xE3 <= byte <= 0xE9  # the first of the three bytes of U+3000 to U+9FFF
+
+
+@njit(cache=True, nogil=True)
+def _mixed(value):
+    """The finaliser of splitmix64: every bit of the input moves every bit of the output."""
+    value = (value ^ (value >> _30)) * _MIX_1
+    value = (value ^ (value >> _27)) * _MIX_2
+    return value ^ (value >> _31)
+
+
+@njit(cache=True, nogil=True)
+def _overlap(first, second, room, other_room):
+    runs = np.unique(room[: _read_runs(first, 0, len(first), room)[0]])
+    others = np.unique(other_room[: _read_runs(second, 0, len(second), other_room)[0]])
+    shared = at = 0
+    for run in runs:
+        while at < len(others) and others[at] < run:
+            at += 1
+        shared += at < len(others) and others[at] == run
+    return shared / max(1, len(runs) + len(others) - shared)
+
+
+@njit(cache=True, nogil=True)
+def _band_keys(signatures, start):
+    keys = np.zeros(len(signatures), np.uint64)
+    for text in range(len(signatures)):
+        for place in range(start, start + BAND):
+            keys[text] = _mixed(keys[text] + np.uint64(signatures[text, place]))
+    return keys
+
+
+@njit(cache=True, nogil=True)
+def _fill_partners(signatures, keys, order, limit, partners, agreed):
+    known = 0  # where the texts before `limit` of this bucket end, as far as we have walked
+    bucket = 0
+    for at in range(len(order)):
+        text = order[at]
+        if keys[text] != keys[order[bucket]]:
+            bucket = known = at
+        for earlier in range(max(bucket, known - REACH), known):
+            other = order[earlier]
+            same = _agreement(signatures[text], signatures[other])
+            _insert(partners[text], agreed[text], other, same)
+        if text < limit:
+            known = at + 1
+
+
+@njit(cache=True, nogil=True)
+def _insert(partners, agreed, other, same):
+    """Keeps the list best first and free of repeats; the earlier one found stays before equals."""
+    place = len(partners)
+    while place > 0 and same > agreed[place - 1]:
+        place -= 1
+    if place == len(partners) or other in partners:
+        return
+    partners[place + 1 :] = partners[place:-1].copy()
+    agreed[place + 1 :] = agreed[place:-1].copy()
+    partners[place], agreed[place] = other, same
+
+
+@njit(cache=True, nogil=True)
+def _agreement(first, second):
+    same = 0
+    for place in range(len(first)):
+        same += first[place] == second[place]
+    return same

@@ -1,0 +1,251 @@
+"""TF-IDF: a text as a sparse row of weighted words; learned on training texts, then fixed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from xmtc.core.arrays import Array, Bytes, Csr, Floats, Inputs, Ints, Longs, as_csr, csr
+from xmtc.core.errors import DataError, require
+from xmtc.core.parts import Parts
+from xmtc.core.progress import step
+from xmtc.core.threads import in_threads, thread_count
+from xmtc.kernels.csr import renumber_columns, tfidf_weights
+from xmtc.kernels.tokens import Analysis, Table, count_terms, learn_terms, merge_terms
+from xmtc.text import alphabet
+
+# CSR arrays of counts, texts per term, and the bytes of the terms
+Learned: TypeAlias = tuple[Longs, Ints, Ints, Ints, Bytes, Longs]
+
+BLOCK_CHARACTERS = 1 << 24  # of text per block: bounds the copy that the kernel reads
+
+
+@dataclass(frozen=True)
+class TfidfConfig:
+    """How texts become features. The defaults give scikit-learn's words, with sublinear counts."""
+
+    analyzer: Literal["word", "char"] = "word"  # char: n-grams inside words, for noisy text
+    min_ngram: int = 1  # shortest n-gram, in words or characters
+    max_ngram: int = 1  # longest; 2 adds word pairs: better on short texts, larger models
+    min_word: int = 2  # shorter words are dropped (characters)
+    lowercase: bool = True
+    min_df: int = 1  # drop terms that occur in fewer texts
+    max_df: float = 1.0  # drop terms that occur in a larger share of the texts
+    max_features: int | None = None  # keep only the terms with the highest total count
+    hash_buckets: int | None = None  # hash terms into this many columns instead of storing them
+    sublinear: bool = True  # 1 + ln(count) instead of the count
+    unit_length: bool = True  # scale each text's row to length 1
+
+    def __post_init__(self) -> None:
+        require(1 <= self.min_ngram <= self.max_ngram <= 16, "max_ngram", self.max_ngram,
+                f"must lie between min_ngram ({self.min_ngram}) and 16")  # fmt: skip
+        require(self.min_word >= 1, "min_word", self.min_word, "must be at least 1")
+        require(self.min_df >= 1, "min_df", self.min_df, "must be at least 1 text")
+        require(0 < self.max_df <= 1, "max_df", self.max_df, "is a share of the texts, 0 to 1")
+        for name in ("max_features", "hash_buckets"):
+            value = getattr(self, name)
+            require(value is None or 1 <= value <= 1 << 30, name, value,
+                    "must be a positive number, or none for no limit")  # fmt: skip
+
+    @property
+    def analysis(self) -> Analysis:
+        """The same in the terms of the kernel."""
+        words = self.analyzer == "word"
+        return Analysis(
+            (alphabet.words if words else alphabet.visible)(self.lowercase),
+            self.min_word if words else 1,
+            (self.min_ngram, self.max_ngram),
+            not words,
+        )
+
+
+@dataclass(frozen=True)
+class Tfidf:
+    """A fixed vocabulary with its weights: the encoder that `learn` returns."""
+
+    config: TfidfConfig
+    idf: Floats  # (features,)
+    terms: Bytes  # the UTF-8 of all terms in a row, by column; empty with hash buckets
+    term_starts: Longs  # (features + 1,) where each term begins
+    columns: Ints  # (terms or hash buckets,) the column of each, -1 for none
+
+    @property
+    def feature_count(self) -> int:
+        """How many columns a row has."""
+        return len(self.idf)
+
+    @cached_property
+    def table(self) -> Table:
+        """The vocabulary, ready for look-up."""
+        return Table(self.terms, self.term_starts)
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """How texts are cut."""
+        return self.config.analysis
+
+    def term(self, column: int) -> str:
+        """The word behind a column; hashed columns have none."""
+        if self.config.hash_buckets:
+            return f"#{column}"
+        begin, end = self.term_starts[column : column + 2]
+        return self.terms[begin:end].tobytes().decode("utf-8", "replace")
+
+    def encode(self, inputs: Inputs) -> Csr:
+        """(texts, features); feature rows of the right width pass through."""
+        if sp.issparse(inputs):
+            return _checked_features(as_csr(inputs), self.feature_count)
+        buckets = self.config.hash_buckets or 0
+
+        def count(block: Sequence[str]) -> tuple[Longs, Ints, Ints]:
+            text, starts = _as_bytes(block, self.config.lowercase)
+            counted = count_terms(text, starts, self.analysis, buckets, self.table)
+            return renumber_columns(*counted, self.columns)
+
+        return self._weighted(_each_block("reading texts", count, inputs))
+
+    def _weighted(self, counted: list[tuple[Longs, Ints, Ints]]) -> Csr:
+        def weigh(block: tuple[Longs, Ints, Ints]) -> Floats:
+            return tfidf_weights(*block, self.idf, self.config.sublinear, self.config.unit_length)
+
+        weights = in_threads(weigh, counted)
+        return _stacked(counted, weights, self.feature_count)
+
+    def to_arrays(self, prefix: str) -> dict[str, Array]:
+        """What must be saved, besides the settings."""
+        names = ("idf", "terms", "term_starts", "columns")
+        return {f"{prefix}.{name}": getattr(self, name) for name in names}
+
+    @staticmethod
+    def from_parts(parts: Parts, prefix: str, config: TfidfConfig) -> Tfidf:
+        """The encoder as it was saved, checked."""
+        idf = parts.array(f"{prefix}.idf", np.float32, (None,))
+        terms = parts.array(f"{prefix}.terms", np.uint8, (None,))
+        starts = parts.offsets(f"{prefix}.term_starts", len(terms))
+        columns = parts.array(f"{prefix}.columns", np.int32, (config.hash_buckets or len(idf),))
+        named = 0 if config.hash_buckets else len(idf)
+        if len(starts) != named + 1 or (len(columns) and columns.max() >= len(idf)):
+            raise DataError(f"the vocabulary does not fit its {len(idf)} weights")
+        return Tfidf(config, idf, terms, starts, columns)
+
+
+def learn(texts: Sequence[str], config: TfidfConfig) -> tuple[Tfidf, Csr]:
+    """The encoder for these texts, and the texts encoded: both from one reading."""
+    analysis, buckets = config.analysis, config.hash_buckets or 0
+
+    def count(block: Sequence[str]) -> Learned:
+        text, starts = _as_bytes(block, config.lowercase)
+        return learn_terms(text, starts, analysis, buckets)
+
+    counted = _each_block("learning the vocabulary", count, texts)
+    if buckets:
+        moved = [np.arange(buckets, dtype=np.int32)] * len(counted)
+        table = (np.empty(0, np.uint8), np.zeros(1, np.int64))
+    else:
+        *table, moved = merge_terms([(blob, starts) for *_, blob, starts in counted])
+    kept, document_counts = _select(counted, moved, buckets or len(table[1]) - 1, config)
+    column_of = np.full(buckets or len(table[1]) - 1, -1, np.int32)
+    column_of[kept] = np.arange(len(kept), dtype=np.int32)
+    idf = (np.log((1 + len(texts)) / (1 + document_counts)) + 1).astype(np.float32)
+    terms, starts = _subset(*table, kept) if not buckets else table
+    columns = column_of if buckets else np.arange(len(kept), dtype=np.int32)
+    encoder = Tfidf(config, idf, terms, starts, columns)
+
+    def renumber(block: int) -> tuple[Longs, Ints, Ints]:
+        return renumber_columns(*counted[block][:3], column_of[moved[block]])
+
+    return encoder, encoder._weighted(in_threads(renumber, range(len(counted))))
+
+
+def _select(
+    counted: list[Learned],
+    moved: list[Ints],
+    terms: int,
+    config: TfidfConfig,
+) -> tuple[Longs, Longs]:
+    """The terms to keep, most texts first, and in how many texts each occurs.
+
+    Terms frequent in texts get small numbers, so that their weights share cache lines; among
+    equals the one seen first comes first, which no number of threads changes.
+    """
+    in_texts, in_all = np.zeros(terms, np.int64), np.zeros(terms, np.int64)
+    for (_, ids, counts, texts_with, *_), ids_to_all in zip(counted, moved, strict=True):
+        in_texts[ids_to_all] += texts_with
+        if config.max_features is not None:
+            in_all[ids_to_all] += np.bincount(ids, counts, len(ids_to_all)).astype(np.int64)
+    rows = sum(len(indptr) - 1 for indptr, *_ in counted)
+    usual = (in_texts >= config.min_df) & (in_texts <= config.max_df * rows) & (in_texts > 0)
+    kept = np.flatnonzero(usual)
+    if config.max_features is not None:
+        kept = np.sort(kept[np.argsort(-in_all[kept], kind="stable")[: config.max_features]])
+    kept = kept[np.argsort(-in_texts[kept], kind="stable")]
+    return kept, in_texts[kept]
+
+
+def _subset(blob: Bytes, starts: Longs, kept: Longs) -> tuple[Bytes, Longs]:
+    """The bytes of the kept terms in their new order."""
+    sizes = starts[kept + 1] - starts[kept]
+    new_starts = np.zeros(len(kept) + 1, np.int64)
+    np.cumsum(sizes, out=new_starts[1:])
+    within = np.arange(new_starts[-1]) - np.repeat(new_starts[:-1], sizes)
+    return blob[np.repeat(starts[kept], sizes) + within], new_starts
+
+
+def _as_bytes(texts: Sequence[str], lowercase: bool) -> tuple[Bytes, Longs]:
+    """All texts as one stretch of UTF-8, and where each begins."""
+    clean = map(alphabet.regular, texts) if lowercase else texts
+    encoded = [text.encode("utf-8", "surrogatepass") for text in clean]
+    starts = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum([len(text) for text in encoded], out=starts[1:])
+    return np.frombuffer(bytearray(b"").join(encoded), np.uint8), starts
+
+
+def _each_block(title, work, texts):  # type: ignore[no-untyped-def]
+    """`work` of consecutive blocks of texts, in threads, behind a progress bar."""
+    blocks = _text_blocks(texts)
+    with step(title, len(texts)) as advance:
+
+        def work_and_tell(block: tuple[int, int]):  # type: ignore[no-untyped-def]
+            result = work(texts[block[0] : block[1]])
+            advance(block[1] - block[0])
+            return result
+
+        return in_threads(work_and_tell, blocks)
+
+
+def _text_blocks(texts: Sequence[str]) -> list[tuple[int, int]]:
+    """Consecutive texts that together have about as many characters as every other block."""
+    ends = np.cumsum([len(text) for text in texts])
+    if not len(ends):
+        return []
+    pieces = max(2 * thread_count(), int(ends[-1]) // BLOCK_CHARACTERS) if ends[-1] > 1 << 16 else 1
+    cuts = np.searchsorted(ends, np.arange(1, pieces) * (ends[-1] / pieces))
+    edges = np.unique(np.concatenate([[0], cuts, [len(texts)]])).tolist()
+    return list(itertools.pairwise(edges))
+
+
+def _stacked(counted: list[tuple[Longs, Ints, Ints]], weights: list[Floats], features: int) -> Csr:
+    """Blocks of rows as one matrix."""
+    if not counted:
+        return csr(np.empty(0, np.float32), np.empty(0, np.int32), np.zeros(1, np.int64), features)
+    row_sizes = np.concatenate([np.diff(indptr) for indptr, *_ in counted])
+    indptr = np.concatenate([[0], np.cumsum(row_sizes)])
+    indices = np.concatenate([columns for _, columns, _ in counted])
+    matrix = csr(np.concatenate(weights), indices, indptr, features)
+    matrix.has_canonical_format = True
+    return matrix
+
+
+def _checked_features(features: Csr, wanted: int) -> Csr:
+    if features.shape[1] != wanted:
+        raise DataError(
+            f"the features have {features.shape[1]} columns, the model was trained with {wanted}. "
+            "Encode the texts with the model's own encoder."
+        )
+    return features
