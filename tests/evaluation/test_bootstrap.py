@@ -12,7 +12,7 @@ from xmtc.evaluation.report import evaluate_ranking
 from xmtc.evaluation.tally import add_up, evidence, finish
 
 
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_an_interval_holds_its_estimate(make_case, seed):
     case = make_case(seed)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xmtc.core.arrays import csr_of_rows
@@ -106,6 +106,7 @@ def naive_ndcg(row, truth, k):
         (metrics.ndcg, naive_ndcg),
     ],
 )
+@settings(deadline=None)
 @given(seed=seeds, k=places)
 def test_every_average_equals_a_naive_loop(make_case, metric, naive, seed, k):
     case = make_case(seed)
@@ -116,6 +117,7 @@ def test_every_average_equals_a_naive_loop(make_case, metric, naive, seed, k):
     assert share.value == pytest.approx(np.mean(expected), abs=1e-12)
 
 
+@settings(deadline=None)
 @given(seed=seeds, k=places)
 def test_propensity_metrics_equal_naive_loops(make_case, seed, k):
     case = make_case(seed)
@@ -143,6 +145,7 @@ def map_list(work, items):
     return [work(item) for item in items]
 
 
+@settings(deadline=None)
 @given(seed=seeds)
 def test_a_perfect_ranking_scores_one(make_case, seed):
     case = make_case(seed)
@@ -159,6 +162,7 @@ def test_a_perfect_ranking_scores_one(make_case, seed):
         assert metrics.psndcg(gains, hits, k).value == pytest.approx(1, abs=1e-12)
 
 
+@settings(deadline=None)
 @given(seed=seeds)
 def test_f1_equals_naive_counts(make_case, seed):
     case = make_case(seed)

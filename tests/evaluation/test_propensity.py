@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xmtc.core.dataset import TrainedOn
@@ -68,6 +68,7 @@ def test_labels_beyond_training_weigh_as_never_seen():
     assert weights[6] == weights[7] == weights[5] == weights.max()
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10), st.lists(st.integers(0, 10), max_size=5))
 def test_weights_are_at_least_one_even_for_tiny_sets(texts, counts):
     weights = inverse_propensity(TrainedOn(texts, np.array(counts, np.int64)))

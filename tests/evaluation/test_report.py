@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xmtc.core.arrays import csr_of_rows
@@ -28,6 +28,7 @@ def naive_macro_f1(pairs):
     return 100 * np.mean(values) if values else 0
 
 
+@settings(deadline=None)
 @given(seeds)
 def test_coverage_and_macro_f1_equal_naive_counts(make_case, seed):
     case = make_case(seed)
@@ -43,6 +44,7 @@ def test_coverage_and_macro_f1_equal_naive_counts(make_case, seed):
     assert report.metrics["coverage@3"] == pytest.approx(100 * len(hit) / max(1, len(named)))
 
 
+@settings(deadline=None)
 @given(seeds)
 def test_all_figures_are_percentages(make_case, seed):
     case = make_case(seed)
@@ -52,6 +54,7 @@ def test_all_figures_are_percentages(make_case, seed):
         assert all(0 <= value <= 100 + 1e-9 for value in figures.values())
 
 
+@settings(deadline=None)
 @given(seeds, st.integers(0, 12), st.integers(0, 12))
 def test_adding_batches_equals_one_shot(make_case, seed, first, second):
     case = make_case(seed)
@@ -68,6 +71,7 @@ def test_adding_batches_equals_one_shot(make_case, seed, first, second):
     assert streamed.texts == whole.texts == 12
 
 
+@settings(deadline=None)
 @given(seeds)
 def test_the_bands_add_up_to_the_whole(make_case, seed):
     case = make_case(seed)

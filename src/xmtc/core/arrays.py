@@ -30,16 +30,18 @@ def csr_of_rows(rows: Sequence[Sequence[int]], columns: int) -> Csr:
 
 
 def csr(data: Array, indices: Array, indptr: Array, columns: int) -> Csr:
-    """A float32 matrix from its three arrays; nothing is copied when the types fit."""
+    """A float32 matrix from its three arrays; data and indices are not copied if the types fit."""
     shape = (len(indptr) - 1, columns)
+    if indptr[-1] < 1 << 31:  # else SciPy widens the indices to match
+        indptr = indptr.astype(np.int32, copy=False)
     return sp.csr_array((data.astype(np.float32, copy=False), indices, indptr), shape=shape)
 
 
 def as_csr(matrix: Any) -> Csr:
-    """Any SciPy sparse matrix or dense array as canonical float32 CSR."""
+    """Any SciPy sparse matrix or dense array as float32 CSR: rows sorted, no repeats."""
     rows = sp.csr_array(matrix, dtype=np.float32)
     if not rows.has_canonical_format:
-        rows = rows.copy() if rows is matrix else rows
+        rows = rows.copy()  # it may still share the caller's arrays
         rows.sum_duplicates()
     return rows
 

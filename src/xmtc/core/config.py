@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import re
 import sys
 import types
 import typing
@@ -28,6 +30,7 @@ class Setting:
     name: str  # dotted, e.g. "svm.cost"
     type: str
     default: Any
+    about: str  # the comment behind it in the source
 
 
 def to_dict(config: Any) -> dict[str, Any]:
@@ -80,13 +83,14 @@ def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any
 
 def settings_of(cls: type[Any], prefix: str = "") -> Iterator[Setting]:
     """All settings of a class, nested ones with dotted names, in the order they are written."""
-    hints = typing.get_type_hints(cls)
+    hints, comments = typing.get_type_hints(cls), _comments(cls)
     for field in dataclasses.fields(cls):
         default, hint = _default(field), hints[field.name]
         if dataclasses.is_dataclass(hint):
             yield from settings_of(typing.cast(type[Any], hint), f"{prefix}{field.name}.")
         else:
-            yield Setting(prefix + field.name, _type_name(hint), default)
+            about = comments.get(field.name, "")
+            yield Setting(prefix + field.name, _type_name(hint), default, about)
 
 
 def _from_dict(cls: type[T], values: Mapping[str, Any], prefix: str) -> T:
@@ -196,3 +200,10 @@ def _type_name(hint: Any) -> str:
     if typing.get_origin(hint) is typing.Literal:
         return " | ".join(map(str, typing.get_args(hint)))
     return getattr(hint, "__name__", str(hint)) if isinstance(hint, type) else str(hint)
+
+
+def _comments(cls: type[Any]) -> dict[str, str]:
+    """Field -> the comment at the end of its line."""
+    lines = inspect.getsource(cls).splitlines()
+    found = (re.match(r"\s+(\w+): [^#]*#\s*(.+)", line) for line in lines)
+    return {match[1]: match[2] for match in found if match}

@@ -41,7 +41,7 @@ COUNTS = "trained_on.label_counts"
 def write(kind: str, parts: Parts, folder: str | Path, overwrite: bool = False) -> None:
     """Write the model beside its target and rename it there: all of it appears, or nothing."""
     target = Path(folder).absolute()
-    _check_target(target, overwrite)
+    check_target(target, overwrite)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _write_beside(kind, parts, target)
@@ -84,6 +84,19 @@ def size_on_disk(folder: str | Path) -> int:
     """Bytes of all the files that belong to the model."""
     files = read_manifest(folder)["files"]
     return sum(int(entry["bytes"]) for entry in files.values())
+
+
+def check_target(folder: str | Path, overwrite: bool) -> None:
+    """Whether a model may be written there; called before training too, to fail early."""
+    target = Path(folder).absolute()
+    if target.is_symlink() or (target.exists() and not target.is_dir()):
+        raise StoreError(f"{target} is not a folder. Choose another place for the model.")
+    if not target.exists() or not any(target.iterdir()):
+        return
+    if not overwrite:
+        raise StoreError(f"{target} is not empty. Choose another folder, or pass --overwrite.")
+    if not (target / MANIFEST).is_file():
+        raise StoreError(f"{target} holds something that is not a model; it will not be replaced.")
 
 
 def _write_beside(kind: str, parts: Parts, target: Path) -> None:
@@ -130,17 +143,6 @@ def _swap_in(draft: Path, target: Path) -> None:
         shutil.rmtree(old)
     else:
         draft.rename(target)
-
-
-def _check_target(target: Path, overwrite: bool) -> None:
-    if target.is_symlink() or (target.exists() and not target.is_dir()):
-        raise StoreError(f"{target} is not a folder. Choose another place for the model.")
-    if not target.exists() or not any(target.iterdir()):
-        return
-    if not overwrite:
-        raise StoreError(f"{target} is not empty. Choose another folder, or pass --overwrite.")
-    if not (target / MANIFEST).is_file():
-        raise StoreError(f"{target} holds something that is not a model; it will not be replaced.")
 
 
 def _write_labels(path: Path, labels: LabelSpace) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from xmtc.core.arrays import Csr, Ints, as_csr, csr
+from xmtc.core.arrays import Csr, Ints, csr
 from xmtc.core.dataset import Dataset
 from xmtc.core.labels import LabelSpace
 
@@ -30,11 +30,15 @@ class LabelRows:
         return len(self.ends) - 1
 
     def relevant(self, labels: int, new_id: Ints | None = None) -> Csr:
-        """(rows, labels) with a 1 for each id, renumbered if asked; repeats count once."""
+        """(rows, labels) with a 1 for each id, renumbered if asked; repeats count once.
+
+        The matrix is made from the memory of the rows, so this is the last thing to ask of them.
+        """
         ids = np.frombuffer(self.ids, np.int32) if self.ids else np.empty(0, np.int32)
-        ids = ids if new_id is None else new_id[ids]
+        if new_id is not None and len(ids):
+            np.take(new_id, ids, out=ids, mode="clip")  # in place; "clip" needs no buffer
         ends = np.frombuffer(self.ends, np.int64)
-        return ones(csr(np.ones(len(ids), np.float32), ids, ends.copy(), labels))
+        return ones(csr(np.ones(len(ids), np.float32), ids, ends, labels))
 
 
 class DatasetBuilder:
@@ -47,8 +51,10 @@ class DatasetBuilder:
 
     def add(self, text: str, names: Sequence[Name]) -> None:
         """Append one text and its labels."""
-        seen = self.seen
-        self.rows.add([seen.setdefault(name, len(seen)) for name in names])
+        seen, rows = self.seen, self.rows
+        for name in names:
+            rows.ids.append(seen.setdefault(name, len(seen)))
+        rows.ends.append(len(rows.ids))
         self.texts.append(text)
 
     def numbered(self) -> bool:
@@ -71,8 +77,8 @@ class DatasetBuilder:
 
 
 def ones(matrix: Csr) -> Csr:
-    """The same entries, sorted, each once and with value 1."""
-    matrix = as_csr(matrix)
+    """The same entries, sorted, each once and with value 1; changes the matrix it is given."""
+    matrix.sum_duplicates()
     matrix.data = np.ones(len(matrix.data), np.float32)
     return matrix
 

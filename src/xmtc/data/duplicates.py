@@ -14,8 +14,8 @@ from xmtc.core.threads import blocks, in_threads
 from xmtc.kernels import minhash
 
 NEAR = 0.9  # overlap of three-word runs from which two texts are near duplicates
-MARGIN = 0.06  # three standard errors of the estimate that proposes pairs
-PROPOSALS = 8  # pairs to try per text; routine texts have many that are nearly near
+MARGIN = 0.08  # three standard errors of the estimate that proposes pairs
+PROPOSALS = 16  # pairs to try per text; routine texts have many that are nearly near
 TEXTS_AT_ONCE = 64  # few, so that very long texts do not pile up in memory
 
 

@@ -35,8 +35,10 @@ def read_label_lines(files: Files, options: ReadOptions) -> Dataset:
 
 def _side_by_side(texts: Path, labels: Path, bad: BadLines) -> Iterator[tuple[str, str]]:
     """Line n of both files, for every n; bytes that are not UTF-8 in either are a bad line."""
-    pairs = zip_longest(read_lines(texts, bad), read_lines(labels, bad))
-    for rows, (first, second) in enumerate(pairs):
+    # One bar for both files: bars are nested, and these two would not close in order.
+    for rows, (first, second) in enumerate(
+        zip_longest(read_lines(texts, bad), read_lines(labels, bad, bar=False))
+    ):
         if first is None or second is None:
             short, long = (texts, labels) if first is None else (labels, texts)
             raise DataError(
@@ -62,7 +64,7 @@ def read_npz_folder(files: Files, options: ReadOptions) -> Dataset:
     truth.eliminate_zeros()
     labels = _numbered_labels(folder, files[0], truth.shape[1], options)
     features = _features(folder, options.split, truth.shape[0], rows)
-    return Dataset(texts, ones(truth[rows]), labels, features)
+    return Dataset(texts, ones(as_csr(truth[rows])), labels, features)
 
 
 def _numbered_texts(path: Path, bad: BadLines) -> tuple[list[int], list[str]]:

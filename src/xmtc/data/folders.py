@@ -52,17 +52,17 @@ def _files(folder: Path, choices: tuple[Choice, ...]) -> tuple[Path, ...]:
 
 
 def layouts(read_file: FileReader) -> tuple[Layout, ...]:
-    """All kinds of folders, the most particular first; `read_file` reads single files."""
+    """All kinds of folders, texts before features and the most particular first."""
     return (
         Layout("xbert", _xbert_parts(), read_mlc2seq),
         Layout("pecos", _parts("X.{0}.txt", "Y.{0}.npz"), read_npz_folder),
         Layout("xtransformer", _parts("{1}_raw_texts.txt", "Y.{0}.npz"), read_npz_folder),
         Layout("attentionxml", _attentionxml_parts(), read_label_lines),
-        Layout("xc_split", _split_parts(), lambda files, options: read_split(files[0], options)),
         Layout("aplc", _aplc_parts(), read_with_label_list),
         Layout("gudn", _parts("{1}.csv", "labels.txt"), read_with_spaced_labels),
         Layout("gudn", _parts("processed_{1}.json"), read_with_spaced_labels),
         Layout("folder", _plain_parts(), lambda files, options: read_file(files[0], options)),
+        Layout("xc_split", _split_parts(), lambda files, options: read_split(files[0], options)),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from xmtc.core.dataset import Dataset
@@ -60,13 +60,19 @@ def read_dataset(
     skip_bad: go on after bad lines and log how many there were; give `bad` to hear which.
     """
     path = Path(path)
-    _check_exists(path)
     collector = bad if bad is not None else BadLines(strict=not skip_bad)
     options = ReadOptions(
-        split, text_column, label_column, label_separator, label_texts,
-        label_count, feature_count, collector,
-    )  # fmt: skip
+        split=split,
+        text_column=text_column,
+        label_column=label_column,
+        label_separator=label_separator,
+        label_texts=label_texts,
+        label_count=label_count,
+        feature_count=feature_count,
+        bad=collector,
+    )
     try:
+        _check_exists(path)
         dataset = _read(path, format, options)
     except OSError as problem:
         raise DataError(f"cannot read {path}: {problem.strerror or problem}") from None
@@ -86,7 +92,7 @@ def _read(path: Path, format: str | None, options: ReadOptions) -> Dataset:
     if path.is_dir():
         return read_folder(path, _layout(path, format), options)
     if format is not None and format not in FILE_FORMATS:
-        raise ConfigError(_unknown(format))
+        raise ConfigError(_unknown(format, "file", FILE_FORMATS))
     return FILE_FORMATS[format or _file_format(path)](path, options)
 
 
@@ -98,7 +104,7 @@ def _layout(folder: Path, format: str | None) -> Layout:
     kinds = layouts(_read_file)
     wanted = [kind for kind in kinds if format in (None, kind.name)]
     if not wanted:
-        raise ConfigError(_unknown(str(format)))
+        raise ConfigError(_unknown(str(format), "folder", (kind.name for kind in kinds)))
     found = next((kind for kind in wanted if kind.found(folder)), None)
     if found is None:
         raise DataError(
@@ -138,9 +144,10 @@ def _by_content(path: Path, lines: list[str]) -> str:
     )
 
 
-def _unknown(format: str) -> str:
-    known = sorted({*FILE_FORMATS, *(kind.name for kind in layouts(_read_file))})
-    return f"no format {format!r}{did_you_mean(format, known)} It has: {', '.join(known)}"
+def _unknown(format: str, of: str, names: Iterable[str]) -> str:
+    known = list(dict.fromkeys(names))
+    hint = did_you_mean(format, known) or "."
+    return f"no {of} format {format!r}{hint} There are: {', '.join(known)}"
 
 
 def _check_exists(path: Path) -> None:

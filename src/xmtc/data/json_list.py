@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from xmtc.core.errors import DataError
 from xmtc.core.progress import step
 from xmtc.data.bad import BadLine, BadLines, excerpt
-from xmtc.data.lines import BROKEN_GZIP, broken_gzip, open_bytes
+from xmtc.data.lines import BROKEN_GZIP, broken_gzip, first_lines, open_bytes
 
 CHUNK = 1 << 20  # bytes read at a time
 _START = re.compile(r"\s*\[?")
@@ -20,6 +20,11 @@ _BETWEEN = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder()
 
 Parsed = TypeVar("Parsed")
+
+
+def is_json_list(path: Path) -> bool:
+    """Whether the file is one JSON list rather than an object per line."""
+    return "".join(first_lines(path, 3)).lstrip().startswith("[")
 
 
 def parsed_items(path: Path, parse: Callable[[Any], Parsed], bad: BadLines) -> Iterator[Parsed]:

@@ -12,9 +12,9 @@ from typing import IO, Any
 from xmtc.core.dataset import Dataset
 from xmtc.data.bad import BadLine, excerpt
 from xmtc.data.builder import DatasetBuilder, Name
-from xmtc.data.json_list import parsed_items
+from xmtc.data.json_list import is_json_list, parsed_items
 from xmtc.data.label_file import finish
-from xmtc.data.lines import first_lines, parsed_lines
+from xmtc.data.lines import parsed_lines
 from xmtc.data.options import ReadOptions
 from xmtc.data.rows import LABEL_FIELDS, label_field, names_of, text_fields, text_of
 
@@ -38,16 +38,14 @@ def add_jsonl(builder: DatasetBuilder, path: Path, options: ReadOptions) -> None
         builder.add(text, names)
 
 
-def is_json_list(path: Path) -> bool:
-    """Whether the file is one JSON list rather than an object per line."""
-    return "".join(first_lines(path, 3)).lstrip().startswith("[")
-
-
 class _Parser:
+    """Takes rows apart; a row with the fields of the row before costs no thought."""
+
     def __init__(self, options: ReadOptions) -> None:
         self.asked_text, self.asked_label = options.text_column, options.label_column
-        self.texts: tuple[str, ...] = ("text",)  # the fields of the row before
-        self.label = "labels"
+        self.fields: list[str] = []
+        self.texts: tuple[str, ...] = ()
+        self.label = ""
 
     def line(self, line: str) -> tuple[str, list[Name]]:
         try:
@@ -55,18 +53,24 @@ class _Parser:
         except (ValueError, RecursionError) as problem:
             raise BadLine(f"not JSON ({problem}): {excerpt(line)}.") from None
         text, names = self.row(row)
-        if "\\ud" in line or "\\uD" in line:
+        if "\\" in line and ("\\ud" in line or "\\uD" in line):
             _check_characters(text, names)
         return text, names
 
     def row(self, row: Any) -> tuple[str, list[Name]]:
         if not isinstance(row, dict):
             raise BadLine(f'{excerpt(row)} is not an object like {{"text": ..., "labels": [...]}}.')
+        if list(row) != self.fields:
+            self._learn(row)
+        return text_of(row, self.texts), names_of(row[self.label])
+
+    def _learn(self, row: dict[str, Any]) -> None:
+        self.fields = []
         self.texts = text_fields(row, self.asked_text)
         self.label = label_field(row, self.asked_label)
         if not self.texts or not self.label:
             raise BadLine(self._missing(row))
-        return text_of(row, self.texts), names_of(row[self.label])
+        self.fields = list(row)
 
     def _missing(self, row: dict[str, Any]) -> str:
         has = ", ".join(row) or "nothing"

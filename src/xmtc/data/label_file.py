@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,12 @@ from xmtc.core.errors import DataError
 from xmtc.core.labels import LabelSpace
 from xmtc.data.bad import BadLine, BadLines, excerpt
 from xmtc.data.builder import DatasetBuilder, number_names
-from xmtc.data.json_list import parsed_items
-from xmtc.data.lines import data_path, first_lines, parsed_lines, read_lines
+from xmtc.data.json_list import is_json_list, parsed_items
+from xmtc.data.lines import data_path, parsed_lines, read_lines
 from xmtc.data.options import ReadOptions
 
 BESIDE = ("lbl.json", "Yf.txt", "labels.jsonl", "labels.json", "labels.tsv")  # each also .gz
+MOST_LABELS = 20_000_000  # one wrong digit must not make us name two thousand million labels
 ADVICE = "To read the data without it, pass label_texts={}."
 
 
@@ -49,7 +50,7 @@ def finish(builder: DatasetBuilder, path: Path, options: ReadOptions) -> Dataset
     require_rows(len(builder.texts), path, options.bad)
     file = label_file_for(path, options)
     if builder.numbered() and _numbers_are_positions(file, options):
-        space = labels_by_number(path, _label_count(builder, file, options), options)
+        space = _numbered_space(path, file, _label_count(file, options), options)
         _check_range(builder, len(space), file, path)
         return builder.by_number(space)
     dataset = builder.named()
@@ -59,7 +60,17 @@ def finish(builder: DatasetBuilder, path: Path, options: ReadOptions) -> Dataset
 
 def labels_by_number(path: Path, count: int, options: ReadOptions) -> LabelSpace:
     """`count` numbered labels, called by their texts where a file beside `path` has them."""
-    file = label_file_for(path, options)
+    return _numbered_space(path, label_file_for(path, options), count, options)
+
+
+def _numbered_space(
+    path: Path, file: LabelFile | None, count: int, options: ReadOptions
+) -> LabelSpace:
+    if count > MOST_LABELS:
+        raise DataError(
+            f"{path}: label id {count - 1} is too large to be the number of a label. Number the "
+            "labels from 0, or write them as names."
+        )
     if file is None or file.numbered:
         space = LabelSpace(tuple(map(str, range(count))))
         return with_some_texts(space, _given(options) or (file.text_of_name() if file else {}))
@@ -99,12 +110,12 @@ def read_label_file(path: str | Path) -> LabelFile:
     if not path.is_file():
         raise DataError(f"no label file {path}. {ADVICE}")
     if data_path(path).suffix == ".tsv":
-        return _label_file(path, list(parsed_lines(path, _tsv_label, bad)))
+        return _label_file(path, parsed_lines(path, _tsv_label, bad))
     if data_path(path).suffix not in (".json", ".jsonl"):
         return LabelFile(path, text_lines(path), [])
-    if "".join(first_lines(path, 3)).lstrip().startswith("["):
-        return _label_file(path, list(parsed_items(path, _json_label, bad)))
-    return _label_file(path, list(parsed_lines(path, lambda line: _json_label(_load(line)), bad)))
+    if is_json_list(path):
+        return _label_file(path, parsed_items(path, _json_label, bad))
+    return _label_file(path, parsed_lines(path, lambda line: _json_label(_load(line)), bad))
 
 
 def text_lines(path: Path, encoding: str | None = None) -> list[str]:
@@ -128,7 +139,7 @@ def _numbers_are_positions(file: LabelFile | None, options: ReadOptions) -> bool
     return options.label_count is not None or (file is not None and not file.numbered)
 
 
-def _label_count(builder: DatasetBuilder, file: LabelFile | None, options: ReadOptions) -> int:
+def _label_count(file: LabelFile | None, options: ReadOptions) -> int:
     return options.label_count or (len(file.texts) if file else 0)
 
 
@@ -143,9 +154,13 @@ def _check_range(builder: DatasetBuilder, count: int, file: LabelFile | None, pa
         )
 
 
-def _label_file(path: Path, pairs: list[tuple[str | int, str]]) -> LabelFile:
-    numbered = bool(pairs) and all(isinstance(name, int) for name, _ in pairs)
-    return LabelFile(path, [text for _, text in pairs], [str(name) for name, _ in pairs], numbered)
+def _label_file(path: Path, pairs: Iterable[tuple[str | int, str]]) -> LabelFile:
+    names, texts, kinds = [], [], set()
+    for name, text in pairs:
+        kinds.add(type(name))
+        names.append(str(name))
+        texts.append(text)
+    return LabelFile(path, texts, names, numbered=kinds == {int})
 
 
 def _load(line: str) -> Any:

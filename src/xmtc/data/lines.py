@@ -6,7 +6,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable, Iterator
-from itertools import islice
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -14,7 +14,8 @@ from xmtc.core.errors import DataError
 from xmtc.core.progress import Advance, step
 from xmtc.data.bad import BadLine, BadLines
 
-BUFFER = 1 << 20  # bytes per read; a progress bar moves once per buffer
+BUFFER = 1 << 18  # bytes per read; a progress bar moves once per buffer
+LONGEST = 1 << 20  # bytes of a line that a first look takes in
 BOM = b"\xef\xbb\xbf"
 BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
 
@@ -34,10 +35,10 @@ def parsed_lines(
             bad.add(path, number, problem)
 
 
-def read_lines(path: Path, bad: BadLines) -> Iterator[tuple[int, bytes]]:
+def read_lines(path: Path, bad: BadLines, *, bar: bool = True) -> Iterator[tuple[int, bytes]]:
     """(line number from 1, the line with its ending); only a line feed ends a line."""
     number = 0
-    with step(f"reading {path.name}", path.stat().st_size) as advance:
+    with step(f"reading {path.name}", path.stat().st_size) if bar else _no_bar() as advance:
         try:
             with open_bytes(path, advance) as file:
                 for number, line in enumerate(file, start=1):
@@ -66,13 +67,13 @@ def broken_gzip(problem: Exception) -> str:
 
 
 def first_lines(path: Path, count: int = 20) -> list[str]:
-    """The start of the file for a look at what it is; odd bytes are replaced."""
+    """The start of the file for a look at what it is; odd bytes are replaced, long lines cut."""
     try:
         with open_bytes(path) as file:
-            lines = [line.removeprefix(BOM) for line in islice(file, count)]
+            lines = [file.readline(LONGEST).removeprefix(BOM) for _ in range(count)]
     except BROKEN_GZIP as problem:
         raise DataError(f"{path}: {broken_gzip(problem)}") from None
-    return [line.decode("utf-8", "replace").rstrip("\r\n") for line in lines]
+    return [line.decode("utf-8", "replace").rstrip("\r\n") for line in lines if line]
 
 
 def open_bytes(path: Path, advance: Advance = lambda amount: None) -> IO[bytes]:
@@ -82,6 +83,11 @@ def open_bytes(path: Path, advance: Advance = lambda amount: None) -> IO[bytes]:
         return file
     # The outer buffer makes `for line in file` run in C.
     return io.BufferedReader(_OwningGzip(file), BUFFER)
+
+
+@contextmanager
+def _no_bar() -> Iterator[Advance]:
+    yield lambda amount: None
 
 
 def data_path(path: Path) -> Path:

@@ -50,12 +50,12 @@ def _no_column(wanted: str, names: list[str], option: str) -> str:
 
 def text_of(row: Mapping[str, Any], fields: tuple[str, ...]) -> str:
     """The text of a row."""
-    if len(fields) == 1:
-        text = row[fields[0]]
-        if not isinstance(text, str):
-            raise BadLine(f'{fields[0]!r} is {excerpt(text)}, not a string. Write "" for none.')
+    if len(fields) > 1:
+        return " ".join(text_of(row, (field,)) for field in fields if row[field] != "")
+    text = row[fields[0]]
+    if isinstance(text, str):
         return text
-    return " ".join(text_of(row, (field,)) for field in fields if row[field] != "")
+    raise BadLine(f'{fields[0]!r} is {excerpt(text)}, not a string. Write "" for none.')
 
 
 def names_of(value: Any) -> list[Name]:
@@ -64,10 +64,7 @@ def names_of(value: Any) -> list[Name]:
         return []
     if not isinstance(value, list):
         return [_name(value)]
-    # The usual case by far, and the quick one.
-    if all(type(item) is str for item in value):
-        return value
-    return [_name(item) for item in value]
+    return [item if type(item) is str else _name(item) for item in value]
 
 
 def _name(item: Any) -> Name:

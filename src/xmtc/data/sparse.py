@@ -39,12 +39,13 @@ class SparseRows:
 
     def matrix(self) -> Csr:
         """(rows, columns); indices may come in any order, repeated ones are summed."""
-        indices = np.array(self.indices, np.int32)
         columns = self.columns
         if columns is None:
-            columns = int(indices.max(initial=-1)) + 1
-        ends = np.array(self.ends, np.int64)
-        return as_csr(csr(np.array(self.values, np.float32), indices, ends, columns))
+            columns = max(self.indices, default=-1) + 1
+        flat = (np.array(self.values, np.float32), np.array(self.indices, np.int32))
+        matrix = csr(*flat, np.array(self.ends, np.int64), columns)
+        matrix.sum_duplicates()
+        return matrix
 
 
 def _parse(pairs: str, limit: int) -> tuple[list[int], list[float]]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from itertools import chain, islice
 from pathlib import Path
 
@@ -37,8 +36,7 @@ def read_table(path: Path, options: ReadOptions) -> Dataset:
 
 def add_table(builder: DatasetBuilder, path: Path, options: ReadOptions) -> None:
     """Append all rows of a table; its first row names the columns."""
-    with _long_cells():
-        rows = _rows(path, options.bad)
+    with _long_cells(), closing(_rows(path, options.bad)) as rows:
         _, header = next(rows, (0, []))
         texts, labels = _positions(header, path, options)
         seen = list(islice(rows, LOOK_AT))
@@ -48,7 +46,7 @@ def add_table(builder: DatasetBuilder, path: Path, options: ReadOptions) -> None
         for line, cells in chain(_emptied(seen), rows):
             try:
                 _check_width(cells, header)
-                text = " ".join(cells[column] for column in texts if cells[column] or not texts[1:])
+                text = " ".join(cells[column] for column in texts if cells[column])
                 builder.add(text, labels_of_cell(cells[labels], separator))
             except BadLine as problem:
                 options.bad.add(path, line, problem)
@@ -60,7 +58,7 @@ def _positions(header: list[str], path: Path, options: ReadOptions) -> tuple[lis
     return [names.index(name) for name in texts], names.index(label)
 
 
-def _rows(path: Path, bad: BadLines) -> Iterator[Row]:
+def _rows(path: Path, bad: BadLines) -> Generator[Row, None, None]:
     lines = _Lines(path, bad)
     reader = csv.reader(lines, delimiter=_delimiter(path), strict=True)
     while True:
@@ -126,7 +124,7 @@ def _emptied(rows: list[Row]) -> Iterator[Row]:
 @contextmanager
 def _long_cells() -> Iterator[None]:
     """The csv module refuses cells over 128 KB unless told otherwise, for the whole process."""
-    before = csv.field_size_limit(sys.maxsize)
+    before = csv.field_size_limit(2**31 - 1)
     try:
         yield
     finally:

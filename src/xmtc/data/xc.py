@@ -55,10 +55,15 @@ def read_xc(path: Path, options: ReadOptions) -> Dataset:
 
 def xc_header(lines: list[str]) -> Header:
     """The three numbers of `texts features labels`, when the first line is just these."""
+    numbers = header_numbers(lines, 3)
+    return Header(*numbers) if numbers else Header()
+
+
+def header_numbers(lines: list[str], count: int) -> list[int]:
+    """The first line as `count` sizes that can be; nothing when it is anything else."""
     words = lines[0].split() if lines else []
-    if len(words) != 3 or not all(word.isdecimal() for word in words):
-        return Header()
-    return Header(*map(int, words))
+    fits = all(word.isdecimal() and len(word) <= 10 and int(word) <= MOST for word in words)
+    return [int(word) for word in words] if fits and len(words) == count else []
 
 
 def is_xc(lines: list[str]) -> bool:

@@ -15,7 +15,7 @@ from xmtc.data.label_file import labels_by_number
 from xmtc.data.lines import decode, first_lines, read_lines
 from xmtc.data.options import ReadOptions
 from xmtc.data.sparse import SparseRows
-from xmtc.data.xc import Header, data_rows
+from xmtc.data.xc import Header, data_rows, header_numbers
 
 ENDINGS = ("_X_Xf.txt", "_X_Y.txt")  # features, labels
 
@@ -59,13 +59,14 @@ def _without(dataset: Dataset, rows: set[int]) -> Dataset:
 
 def _matrix(path: Path, columns: int | None, bad: BadLines) -> tuple[Csr, set[int]]:
     """The matrix, with an empty row for each bad line, and the numbers of those rows."""
-    words = "".join(first_lines(path, 1)).split()
-    if len(words) != 2 or not all(word.isdecimal() for word in words):
-        seen = excerpt(" ".join(words))
+    first = first_lines(path, 1)
+    header = header_numbers(first, 2)
+    if not header:
+        seen = excerpt("".join(first))
         raise DataError(f"{path}:1: {seen} is not a header of two numbers, rows and columns.")
-    rows = SparseRows(columns or int(words[1]))
+    rows = SparseRows(columns or header[1])
     dropped: set[int] = set()
-    for number, line in data_rows(path, Header(int(words[0])), bad):
+    for number, line in data_rows(path, Header(header[0]), bad):
         try:
             rows.add(decode(line))
         except BadLine as problem:
@@ -85,5 +86,5 @@ def read_filter_pairs(path: str | Path) -> Ints:
         if len(words) == 2 and all(word.isdigit() for word in words):
             pairs.append((int(words[0]), int(words[1])))
         elif words:
-            strict.add(path, number, f"{excerpt(line.decode('utf-8', 'replace'))}.")
+            strict.add(path, number, f"{excerpt(line.decode('utf-8', 'replace').strip())}.")
     return np.array(pairs, np.int32).reshape(-1, 2)

@@ -17,8 +17,8 @@ from xmtc.kernels.types import Bytes, Ints, Longs
 Hashes: TypeAlias = npt.NDArray[np.uint64]
 Signatures: TypeAlias = npt.NDArray[np.uint32]
 
-PLACES = 256  # numbers in a signature; the estimate of a 0.9 overlap errs by 0.02
-BAND = 8  # texts are compared when 8 numbers in a row agree: 32 chances
+PLACES = 128  # numbers in a signature; the estimate of a 0.9 overlap errs by 0.03
+BAND = 8  # texts are compared when 8 numbers in a row agree: 16 chances
 REACH = 32  # and then with this many texts before them, however many agree
 
 _FNV_START = np.uint64(0xCBF29CE484222325)

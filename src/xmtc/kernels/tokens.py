@@ -121,7 +121,7 @@ def _normalise(text, position, end, fold, min_chars, out, word_at, keys):
 
 @njit(cache=True, nogil=True)
 def _folded(fold, point):
-    """The lower case of a code point, -1 if it separates words; past the table as its last entry."""
+    """The lower case of a code point, -1 for a separator; past the table as its last entry."""
     if point < len(fold):
         return np.int64(fold[point])
     return point if fold[-1] >= 0 else np.int64(-1)
@@ -268,7 +268,8 @@ def _grown(array, needed):
     if needed <= len(array):
         return array
     larger = np.empty(max(needed, 2 * len(array)), array.dtype)
-    larger[: len(array)] = array
+    for place in range(len(array)):  # a slice assignment would take seconds to compile
+        larger[place] = array[place]
     return larger
 
 
@@ -278,7 +279,8 @@ def _insert(slots, blob, starts, known, buffer, begin, end):
     size = starts[known]
     blob = _grown(blob, size + end - begin)
     starts = _grown(starts, known + 2)
-    blob[size : size + end - begin] = buffer[begin:end]
+    for place in range(begin, end):
+        blob[size + place - begin] = buffer[place]
     starts[known + 1] = size + end - begin
     if 4 * (known + 1) > len(slots):
         return _index(blob, starts[: known + 2]), blob, starts
@@ -428,7 +430,8 @@ def _learn(text, starts, fold, min_chars, shortest, longest, chars, buckets):
 @njit(cache=True, nogil=True)
 def _doubled(array):
     larger = np.zeros(2 * len(array), array.dtype)
-    larger[: len(array)] = array
+    for place in range(len(array)):
+        larger[place] = array[place]
     return larger
 
 

@@ -20,7 +20,7 @@ IRREGULAR = ("\u0130", "\u03a3")  # İ becomes i and a dot; Σ becomes ς at the
 @cache
 def words(lowercase: bool) -> Ints:
     """Code point -> its lower case (or itself), -1 where `\\w` does not match it."""
-    fold = _cases(lowercase).copy()
+    fold = _cases(lowercase)
     inside = np.fromiter((chr(point).isalnum() for point in range(TABLE_SIZE)), bool, TABLE_SIZE)
     inside[ord("_")] = True
     fold[~inside] = -1
@@ -30,7 +30,7 @@ def words(lowercase: bool) -> Ints:
 @cache
 def visible(lowercase: bool) -> Ints:
     """Code point -> its lower case (or itself), -1 where it is white space."""
-    fold = _cases(lowercase).copy()
+    fold = _cases(lowercase)
     fold[np.fromiter((chr(point).isspace() for point in range(TABLE_SIZE)), bool, TABLE_SIZE)] = -1
     return fold
 

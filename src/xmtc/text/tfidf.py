@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,8 @@ from xmtc.core.threads import in_threads, thread_count
 from xmtc.kernels.csr import renumber_columns, tfidf_weights
 from xmtc.kernels.tokens import Analysis, Table, count_terms, learn_terms, merge_terms
 from xmtc.text import alphabet
+
+R = TypeVar("R")
 
 # CSR arrays of counts, texts per term, and the bytes of the terms
 Learned: TypeAlias = tuple[Longs, Ints, Ints, Ints, Bytes, Longs]
@@ -100,7 +102,7 @@ class Tfidf:
     def encode(self, inputs: Inputs) -> Csr:
         """(texts, features); feature rows of the right width pass through."""
         if sp.issparse(inputs):
-            return _checked_features(as_csr(inputs), self.feature_count)
+            return checked_features(as_csr(inputs), self.feature_count)
         buckets = self.config.hash_buckets or 0
 
         def count(block: Sequence[str]) -> tuple[Longs, Ints, Ints]:
@@ -145,20 +147,24 @@ def learn(texts: Sequence[str], config: TfidfConfig) -> tuple[Tfidf, Csr]:
 
     counted = _each_block("learning the vocabulary", count, texts)
     if buckets:
+        blob, starts = np.empty(0, np.uint8), np.zeros(1, np.int64)
         moved = [np.arange(buckets, dtype=np.int32)] * len(counted)
-        table = (np.empty(0, np.uint8), np.zeros(1, np.int64))
     else:
-        *table, moved = merge_terms([(blob, starts) for *_, blob, starts in counted])
-    kept, document_counts = _select(counted, moved, buckets or len(table[1]) - 1, config)
-    column_of = np.full(buckets or len(table[1]) - 1, -1, np.int32)
+        blob, starts, moved = merge_terms([(block[4], block[5]) for block in counted])
+    known = buckets or len(starts) - 1
+    kept, in_texts = _select(counted, moved, known, config)
+    column_of = np.full(known, -1, np.int32)
     column_of[kept] = np.arange(len(kept), dtype=np.int32)
-    idf = (np.log((1 + len(texts)) / (1 + document_counts)) + 1).astype(np.float32)
-    terms, starts = _subset(*table, kept) if not buckets else table
-    columns = column_of if buckets else np.arange(len(kept), dtype=np.int32)
-    encoder = Tfidf(config, idf, terms, starts, columns)
+    idf = (np.log((1 + len(texts)) / (1 + in_texts)) + 1).astype(np.float32)
+    if buckets:
+        encoder = Tfidf(config, idf, blob, starts, column_of)
+    else:
+        columns = np.arange(len(kept), dtype=np.int32)
+        encoder = Tfidf(config, idf, *_subset(blob, starts, kept), columns)
 
     def renumber(block: int) -> tuple[Longs, Ints, Ints]:
-        return renumber_columns(*counted[block][:3], column_of[moved[block]])
+        indptr, terms, counts = counted[block][:3]
+        return renumber_columns(indptr, terms, counts, column_of[moved[block]])
 
     return encoder, encoder._weighted(in_threads(renumber, range(len(counted))))
 
@@ -206,17 +212,16 @@ def _as_bytes(texts: Sequence[str], lowercase: bool) -> tuple[Bytes, Longs]:
     return np.frombuffer(bytearray(b"").join(encoded), np.uint8), starts
 
 
-def _each_block(title, work, texts):  # type: ignore[no-untyped-def]
+def _each_block(title: str, work: Callable[[Sequence[str]], R], texts: Sequence[str]) -> list[R]:
     """`work` of consecutive blocks of texts, in threads, behind a progress bar."""
-    blocks = _text_blocks(texts)
     with step(title, len(texts)) as advance:
 
-        def work_and_tell(block: tuple[int, int]):  # type: ignore[no-untyped-def]
+        def work_and_tell(block: tuple[int, int]) -> R:
             result = work(texts[block[0] : block[1]])
             advance(block[1] - block[0])
             return result
 
-        return in_threads(work_and_tell, blocks)
+        return in_threads(work_and_tell, _text_blocks(texts))
 
 
 def _text_blocks(texts: Sequence[str]) -> list[tuple[int, int]]:
@@ -242,7 +247,8 @@ def _stacked(counted: list[tuple[Longs, Ints, Ints]], weights: list[Floats], fea
     return matrix
 
 
-def _checked_features(features: Csr, wanted: int) -> Csr:
+def checked_features(features: Csr, wanted: int) -> Csr:
+    """The features, if they have as many columns as the model knows."""
     if features.shape[1] != wanted:
         raise DataError(
             f"the features have {features.shape[1]} columns, the model was trained with {wanted}. "

@@ -1,0 +1,105 @@
+"""`xmtc`: finds the command, and turns every error of ours into one sentence and an exit code.
+
+Exit codes: 0 it worked; 1 it did not, and the sentence says why; 2 the command was misspelt.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from xmtc.core.errors import XmtcError, did_you_mean
+from xmtc.version import VERSION
+
+# command -> (module, one line for the overview, so that --help need not import the commands)
+COMMANDS = {
+    "train": ("xmtc.cli.train", "Train a model on a file of labelled texts."),
+    "predict": ("xmtc.cli.predict", "Tag texts with a trained model; streams JSON lines."),
+    "evaluate": ("xmtc.cli.evaluate", "Measure a model on labelled texts it has not seen."),
+    "inspect": ("xmtc.cli.inspect", "Show what is in a model folder."),
+    "settings": ("xmtc.cli.settings", "List the settings of a kind of model."),
+    "data": ("xmtc.cli.data", "Look at data sets: `data doctor`, `data convert`."),
+    "demo": ("xmtc.cli.demo", "Train and try models on the data set that comes with xmtc."),
+    "completion": ("xmtc.cli.completion", "Print a completion script for your shell."),
+    "version": ("xmtc.cli.version", "Print the version."),
+}
+
+
+class Commands(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All of them, in the order a new user needs them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, or nothing if there is none of this name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Like click's, with a hint for a misspelt command."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            hint = did_you_mean(args[0], COMMANDS) or "."
+            raise click.UsageError(f"no command {args[0]!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The overview, from the table above."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(VERSION, message="xmtc %(version)s")
+@click.option("--threads", type=click.IntRange(1), help="How many threads work; default all cores.")
+@click.option("--quiet", is_flag=True, help="No progress bars.")
+def app(threads: int | None, quiet: bool) -> None:
+    """Extreme multi-label text classification: text in, label names out.
+
+    Start with:  xmtc demo
+    """
+    from xmtc.core import progress
+    from xmtc.core.threads import set_threads
+
+    set_threads(threads)
+    progress.show(False if quiet else None)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command line and exit."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run a command line; returns the exit code."""
+    try:
+        result: Any = app.main(arguments, prog_name="xmtc", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except BrokenPipeError:  # the reader of our output went away, e.g. `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (XmtcError, OSError, MemoryError, KeyboardInterrupt, click.Abort) as error:
+        click.echo(f"xmtc: {_sentence(error)}", err=True)
+        return 1
+
+
+def _sentence(error: BaseException) -> str:
+    if isinstance(error, XmtcError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{error.filename or 'file'}: {error.strerror or error}"
+    if isinstance(error, MemoryError):
+        return "out of memory. Use fewer features (--set text.min_df=5) or a larger machine."
+    return "stopped; nothing was written."

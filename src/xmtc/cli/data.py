@@ -1,0 +1,85 @@
+"""`xmtc data doctor FILE [TEST]` and `xmtc data convert IN OUT`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from xmtc.cli.reading import read, reading_options
+from xmtc.cli.show import json_option, print_json, print_table
+
+MARKS = {"error": "✗", "warning": "!", "note": "·"}
+
+
+@click.group("data")
+def command() -> None:
+    """Look at data sets before training on them."""
+
+
+@command.command("doctor")
+@click.argument("file", type=click.Path())
+@click.argument("test", type=click.Path(), required=False)
+@click.option("--plot", type=click.Path(), help="Where to draw label frequencies, as PNG.")
+@reading_options
+@json_option
+def doctor(file: str, test: str | None, plot: str | None, as_json: bool, **reading: Any) -> None:
+    """Say what is wrong with the data in FILE, and how it relates to the data in TEST.
+
+    Finds empty texts, duplicates, test texts that are also in training, labels seen once or never,
+    names that differ only in case or spaces.
+    """
+    from xmtc.data.doctor import examine
+
+    dataset = read(file, "train", **reading)
+    diagnosis = examine(dataset, read(test, "test", **reading) if test else None)
+    if plot:
+        from xmtc.evaluation.plots import label_frequency_plot
+
+        label_frequency_plot(diagnosis.label_counts, Path(plot), Path(file).name)
+    if as_json:
+        print_json(diagnosis.to_dict())
+        return
+    _print_counts(file, diagnosis)
+    _print_findings(diagnosis)
+    if plot:
+        click.echo(f"Label frequencies are drawn in {plot}")
+
+
+@command.command("convert")
+@click.argument("source", type=click.Path())
+@click.argument("target", type=click.Path())
+@click.option("--split", default="train", show_default=True, help="Which part of a data folder.")
+@reading_options
+def convert(source: str, target: str, split: str, **reading: Any) -> None:
+    """Read SOURCE in any format and write it as JSON lines to TARGET (.jsonl or .jsonl.gz)."""
+    from xmtc.data.jsonl import write_jsonl
+
+    dataset = read(source, split, **reading)
+    write_jsonl(dataset, target)
+    click.echo(f"Wrote {len(dataset):,} texts with {len(dataset.labels):,} labels to {target}")
+
+
+def _print_counts(file: str, diagnosis: Any) -> None:
+    click.echo(f"{file}: {diagnosis.texts:,} texts, {diagnosis.labels:,} labels")
+    rows = [
+        [name, f"{spread.mean:,.1f}", f"{spread.median:,.0f}", f"{spread.p95:,.0f}",
+         f"{spread.max:,}"]
+        for name, spread in (
+            ("words per text", diagnosis.words_per_text),
+            ("labels per text", diagnosis.labels_per_text),
+            ("texts per label", diagnosis.texts_per_label),
+        )
+    ]  # fmt: skip
+    print_table(["", "mean", "median", "95 %", "most"], rows)
+
+
+def _print_findings(diagnosis: Any) -> None:
+    if not diagnosis.findings:
+        click.echo("Nothing wrong was found.")
+    for finding in diagnosis.findings:
+        click.echo(f"\n{MARKS[finding.severity]} {finding.sentence}")
+        for example in finding.examples:
+            click.echo(f"    {example}")
+        click.echo(f"  → {finding.advice}")

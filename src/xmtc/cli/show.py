@@ -1,0 +1,50 @@
+"""How results look: tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+
+def print_json(value: Any) -> None:
+    """One line of JSON on standard output."""
+    click.echo(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None, words: int = 1
+) -> None:
+    """A table; the first `words` columns are text, the others numbers."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    for place, column in enumerate(columns):
+        is_text = place < words
+        table.add_column(column, justify="left" if is_text else "right", no_wrap=not is_text)
+    for row in rows:
+        table.add_row(*(_plain(cell) for cell in row))
+    console = Console()
+    # A table that is piped to a file should not be folded to 80 columns.
+    console.print(table, width=None if console.is_terminal else 200, crop=False)
+
+
+def _plain(cell: str) -> str:
+    from rich.markup import escape
+
+    return escape(cell)
+
+
+def megabytes(size: int) -> str:
+    """Bytes as MB."""
+    return f"{size / 1e6:.1f} MB" if size < 1e8 else f"{size / 1e6:,.0f} MB"
+
+
+def seconds(duration: float) -> str:
+    """A duration that is easy to read."""
+    return f"{duration:.1f} s" if duration < 120 else f"{duration / 60:.1f} min"

@@ -1,0 +1,58 @@
+"""`xmtc train KIND DATA --out FOLDER`"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from xmtc.cli.reading import read, reading_options
+from xmtc.cli.show import json_option, megabytes, print_json, seconds
+from xmtc.models.catalog import KINDS
+
+
+@click.command("train")
+@click.argument("kind", metavar="KIND")
+@click.argument("data", type=click.Path())
+@click.option("--out", required=True, type=click.Path(), help="Folder for the model.")
+@click.option("--overwrite", is_flag=True, help="Replace a model that is already there.")
+@click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="A setting; repeatable.")
+@click.option("--config", "config_file", type=click.Path(), help="Settings from a TOML file.")
+@click.option("--split", default="train", show_default=True, help="Which part of a data folder.")
+@reading_options
+@json_option
+def command(
+    kind: str, data: str, out: str, overwrite: bool, pairs: tuple[str, ...],
+    config_file: str | None, split: str, as_json: bool, **reading: Any,
+) -> None:  # fmt: skip
+    """Train a model of KIND on DATA, a file or folder of labelled texts, and save it.
+
+    `xmtc settings KIND` lists what can be set.
+    """
+    from xmtc.core import config, store
+    from xmtc.models import api, catalog
+
+    values = config.merged(
+        config.read_toml(config_file) if config_file else {}, config.assignments(pairs)
+    )
+    settings = config.from_dict(catalog.module_of(kind).Config, values)  # before the long work
+    store.check_target(out, overwrite)
+    dataset = read(data, split, **reading)
+    started = time.perf_counter()
+    model = api.train(kind, dataset, settings)
+    duration = time.perf_counter() - started
+    api.save(model, out, overwrite)
+    size = store.size_on_disk(out)
+    result = {"kind": kind, "folder": out, "texts": len(dataset), "labels": len(model.labels),
+              "seconds": round(duration, 3), "bytes": size}  # fmt: skip
+    if as_json:
+        print_json(result)
+    else:
+        click.echo(
+            f"Trained {kind} on {len(dataset):,} texts with {len(model.labels):,} labels in "
+            f"{seconds(duration)}; saved {megabytes(size)} to {out}"
+        )
+
+
+command.epilog = "Kinds: " + ", ".join(KINDS)

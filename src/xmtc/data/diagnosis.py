@@ -1,0 +1,82 @@
+"""Diagnosis: what the doctor says about a data set, for people and as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from xmtc.core.arrays import Array, Longs
+
+Severity: TypeAlias = Literal["error", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")  # worst first
+EXAMPLES = 3  # shown per finding
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing to know. Texts in examples are numbered from 0."""
+
+    kind: str  # "near_duplicates", ...: for programs
+    severity: Severity  # error: results will be wrong; warning: mend it if you can
+    sentence: str
+    count: int
+    examples: tuple[str, ...]
+    advice: str
+
+    @staticmethod
+    def of(
+        kind: str, severity: Severity, sentence: str, count: int, examples: Iterable[str],
+        advice: str,
+    ) -> Finding:  # fmt: skip
+        """A finding with the first few of its examples."""
+        return Finding(kind, severity, sentence, count, tuple(islice(examples, EXAMPLES)), advice)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How a count is distributed."""
+
+    mean: float
+    median: float
+    p95: float
+    max: int
+
+    @staticmethod
+    def of(counts: Array) -> Spread:
+        """All zero when there is nothing to count."""
+        if not len(counts):
+            return Spread(0.0, 0.0, 0.0, 0)
+        median, p95 = np.quantile(counts, [0.5, 0.95])
+        return Spread(float(np.mean(counts)), float(median), float(p95), int(np.max(counts)))
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """`findings` come worst first; there are none for a data set in good health."""
+
+    texts: int
+    labels: int  # that have at least one text
+    words_per_text: Spread
+    labels_per_text: Spread
+    texts_per_label: Spread  # of the labels that have texts
+    label_counts: Longs  # (labels,) texts per label, for a plot of the long tail
+    findings: tuple[Finding, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; the label counts as {texts: how many labels have so many}."""
+        texts, labels = np.unique(self.label_counts, return_counts=True)
+        return {
+            "texts": self.texts,
+            "labels": self.labels,
+            "words_per_text": asdict(self.words_per_text),
+            "labels_per_text": asdict(self.labels_per_text),
+            "texts_per_label": asdict(self.texts_per_label),
+            "labels_by_texts": dict(zip(map(str, texts.tolist()), labels.tolist(), strict=True)),
+            "findings": [
+                asdict(found) | {"examples": list(found.examples)} for found in self.findings
+            ],
+        }

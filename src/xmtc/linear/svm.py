@@ -1,0 +1,114 @@
+"""Trains many linear classifiers on the same texts: one label against all others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from xmtc.core.arrays import Csr, Floats, Ints, Longs
+from xmtc.core.errors import require
+from xmtc.core.progress import step
+from xmtc.core.threads import blocks, in_threads
+from xmtc.kernels.svm import SIBLINGS, Rows, Start, large_weights, solve_block
+
+
+@dataclass(frozen=True)
+class SvmConfig:
+    """The squared-hinge support vector machine that separates a label from the others."""
+
+    cost: float = 1.0  # higher: fits the training texts more closely
+    positive_cost: float = 1.0  # times cost, for texts that carry the label; higher favours recall
+    tolerance: float = 0.1  # stop when gradients are this small; lower is slower, rarely better
+    max_passes: int = 20  # stop after as many passes over the texts in any case
+    prune: float = 0.05  # drop weights below this: smaller and faster models
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("cost", "positive_cost", "tolerance"):
+            require(getattr(self, name) > 0, name, getattr(self, name), "must be above 0")
+        require(self.max_passes >= 1, "max_passes", self.max_passes, "must be at least 1")
+        require(self.prune >= 0, "prune", self.prune, "must be 0 (keep all) or more")
+
+
+def train_one_vs_all(features: Csr, relevant: Csr, config: SvmConfig) -> tuple[Csr, Floats]:
+    """Weights (features, labels) and biases (labels,): one classifier per label over all texts.
+
+    Most rows are negative for most labels, and alike for all of them: that part is solved once,
+    and every block of labels starts from it.
+    """
+    rows = solver_rows(features)
+    start = _all_negative(rows, features.shape[1], config)
+    carriers = relevant.tocsc()
+    carriers.sort_indices()
+    order = np.argsort(-np.diff(carriers.indptr), kind="stable")  # alike in frequency, so in work
+    cuts = blocks(len(order), SIBLINGS)
+    with step("training classifiers", len(order)) as advance:
+
+        def solve(cut: tuple[int, int]) -> tuple[Ints, Ints, Floats, Floats]:
+            labels = order[cut[0] : cut[1]]
+            solved = _solve(rows, _positives(carriers, labels), start, config, cut[0])
+            advance(len(labels))
+            return _pruned(solved, labels, config.prune)
+
+        solved = in_threads(solve, cuts)
+    return _assembled(solved, order, (features.shape[1], relevant.shape[1]))
+
+
+def solver_rows(features: Csr) -> Rows:
+    """The texts as the solver reads them."""
+    squares = np.asarray(features.multiply(features).sum(axis=1)).ravel()
+    return Rows(
+        features.indptr.astype(np.int64),
+        features.indices.astype(np.int32, copy=False),
+        features.data,
+        squares.astype(np.float32),
+    )
+
+
+def _all_negative(rows: Rows, features: int, config: SvmConfig) -> Start:
+    """The classifier that says no to every text."""
+    nothing = Start(np.zeros(features, np.float32), 0.0, np.zeros(len(rows.indptr) - 1, np.float32))
+    nobody = (np.zeros(2, np.int64), np.empty(0, np.int32))
+    weights, biases, alphas = _solve(rows, nobody, nothing, config, 0, share=0.1)
+    return Start(weights[:, 0].copy(), float(biases[0]), alphas[:, 0].copy())
+
+
+def _solve(
+    rows: Rows,
+    positives: tuple[Longs, Ints],
+    start: Start,
+    config: SvmConfig,
+    place: int,
+    share: float = 1,
+) -> tuple[Floats, Floats, Floats]:
+    costs = (config.cost * config.positive_cost, config.cost)
+    tolerance, seed = config.tolerance * share, (config.seed * 1_000_003 + place) & 0xFFFFFFFF
+    return solve_block(rows, positives, start, costs, tolerance, config.max_passes, seed)
+
+
+def _positives(carriers: sp.csc_array, labels: Longs) -> tuple[Longs, Ints]:
+    rows = [carriers.indices[carriers.indptr[j] : carriers.indptr[j + 1]] for j in labels]
+    starts = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum([len(some) for some in rows], out=starts[1:])
+    return starts, np.concatenate(rows).astype(np.int32)
+
+
+def _pruned(
+    solved: tuple[Floats, Floats, Floats], labels: Longs, threshold: float
+) -> tuple[Ints, Ints, Floats, Floats]:
+    weights, biases, _ = solved
+    features, siblings, values = large_weights(weights, len(labels), threshold)
+    return features, labels[siblings].astype(np.int32), values, biases[: len(labels)]
+
+
+def _assembled(
+    solved: list[tuple[Ints, Ints, Floats, Floats]], order: Longs, shape: tuple[int, int]
+) -> tuple[Csr, Floats]:
+    features, labels, values, biases = (np.concatenate(part) for part in zip(*solved, strict=True))
+    by_label = np.empty(shape[1], np.float32)
+    by_label[order] = biases
+    weights = sp.coo_array((values, (features, labels)), shape=shape).tocsr()
+    weights.sort_indices()
+    return weights, by_label

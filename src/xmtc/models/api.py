@@ -1,0 +1,77 @@
+"""What a user types: train, predict, evaluate, save, load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from xmtc.core import config as settings
+from xmtc.core import store
+from xmtc.core.arrays import Inputs
+from xmtc.core.dataset import Dataset
+from xmtc.core.errors import DataError, StoreError, require
+from xmtc.core.interfaces import Model
+from xmtc.core.labels import LabelSpace
+from xmtc.core.parts import trusted
+from xmtc.core.ranking import Ranking
+from xmtc.evaluation.report import Report, evaluate_ranking
+from xmtc.models import catalog
+
+
+def train(kind: str, dataset: Dataset, config: Any = None, /, **overrides: Any) -> Model:
+    """A trained model: `train("one_vs_all", data, svm={"cost": 2})`.
+
+    config: the kind's own Config, or a dict of settings; single settings win over it.
+    """
+    module = catalog.module_of(kind)
+    if isinstance(config, module.Config):
+        config = settings.to_dict(config)
+    values = settings.merged(config or {}, overrides)
+    _check_trainable(dataset)
+    model: Model = module.train(dataset, settings.from_dict(module.Config, values))
+    return model
+
+
+def predict(model: Model, texts: Inputs, k: int = 5, threshold: float | None = None) -> list[
+    list[tuple[str, float]]
+]:  # fmt: skip
+    """The best labels of each text: `[[("olive oil", 0.93), ("market", 0.71)], ...]`."""
+    if isinstance(texts, str):
+        raise DataError("predict takes a list of texts; put the one text into a list: [text]")
+    require(k >= 1, "k", k, "ask for at least one label")
+    ranking = model.rank(texts, k)
+    return (ranking if threshold is None else ranking.above(threshold)).named(model.labels)
+
+
+def evaluate(
+    model: Model, dataset: Dataset, ks: Sequence[int] = (1, 3, 5), **options: Any
+) -> Report:
+    """How well the model ranks this data set's labels. Labels it never saw count as misses."""
+    truth = dataset.named_in(model.labels)
+    ranking = model.rank(truth.inputs, max(ks))
+    return evaluate_ranking(ranking, truth.relevant, model.trained_on, ks=tuple(ks), **options)
+
+
+def save(model: Model, folder: str | Path, overwrite: bool = False) -> None:
+    """Write the model to a folder of its own; it appears whole or not at all."""
+    store.write(model.kind, model.to_parts(), folder, overwrite)
+
+
+def load(folder: str | Path) -> Model:
+    """The model in a folder, after checking every byte of it."""
+    kind, parts = store.read(folder)
+    if kind not in catalog.KINDS:
+        raise StoreError(f"{folder} holds a {kind!r}, which this version of xmtc does not know.")
+    model: Model = trusted(lambda: catalog.class_of(kind).from_parts(parts))
+    return model
+
+
+def _check_trainable(dataset: Dataset) -> None:
+    if not len(dataset):
+        raise DataError("the training data has no texts. Check the file and its format.")
+    if not dataset.relevant.nnz:
+        raise DataError("no text of the training data has a label; there is nothing to learn.")
+
+
+__all__ = ["LabelSpace", "Ranking", "evaluate", "load", "predict", "save", "train"]

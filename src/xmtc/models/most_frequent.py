@@ -1,0 +1,53 @@
+"""most_frequent: always the labels seen most often in training. A floor for every other model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from xmtc.core.arrays import Inputs
+from xmtc.core.dataset import Dataset, TrainedOn
+from xmtc.core.labels import LabelSpace
+from xmtc.core.parts import Parts
+from xmtc.core.ranking import Ranking
+from xmtc.kernels.topk import best
+
+KIND = "most_frequent"
+
+
+@dataclass(frozen=True)
+class Config:
+    """Nothing to set."""
+
+
+@dataclass(frozen=True)
+class MostFrequent:
+    """Scores a label by the share of training texts that carry it, whatever the text says."""
+
+    labels: LabelSpace
+    trained_on: TrainedOn
+    kind: str = KIND
+
+    def rank(self, inputs: Inputs, k: int) -> Ranking:
+        """The same k labels for every text."""
+        texts = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
+        ids = np.arange(len(self.labels), dtype=np.int32)[None]
+        shares = (self.trained_on.label_counts / max(1, self.trained_on.texts)).astype(np.float32)
+        top, scores = best(ids, shares[None], k)
+        return Ranking(np.repeat(top, texts, axis=0), np.repeat(scores, texts, axis=0))
+
+    def to_parts(self) -> Parts:
+        """Everything needed to make this model again."""
+        return Parts({}, self.labels, self.trained_on)
+
+    @staticmethod
+    def from_parts(parts: Parts) -> MostFrequent:
+        """The model as it was saved."""
+        parts.config(Config)
+        return MostFrequent(parts.labels, parts.trained_on)
+
+
+def train(dataset: Dataset, config: Config) -> MostFrequent:
+    """Count the labels."""
+    return MostFrequent(dataset.labels, dataset.trained_on())

@@ -1,0 +1,66 @@
+"""one_vs_all (DiSMEC): one sparse linear classifier per label, each trained on all texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xmtc.core import config as settings
+from xmtc.core.arrays import Inputs
+from xmtc.core.dataset import Dataset, TrainedOn
+from xmtc.core.labels import LabelSpace
+from xmtc.core.parts import Parts, trusted
+from xmtc.core.ranking import Ranking
+from xmtc.core.tree import LabelTree
+from xmtc.core.walk import walk
+from xmtc.linear.scorer import LinearScorer
+from xmtc.linear.svm import SvmConfig, train_one_vs_all
+from xmtc.text.encoder import GivenFeatures, learn_encoder, load_encoder
+from xmtc.text.tfidf import Tfidf, TfidfConfig
+
+KIND = "one_vs_all"
+
+
+@dataclass(frozen=True)
+class Config:
+    """Accurate and simple; training time grows with texts times labels, so best below 50,000."""
+
+    text: TfidfConfig = field(default_factory=TfidfConfig)
+    svm: SvmConfig = field(default_factory=SvmConfig)
+
+
+@dataclass(frozen=True)
+class OneVsAll:
+    """A tree of depth 1: every label is scored for every text."""
+
+    config: Config
+    encoder: Tfidf | GivenFeatures
+    scorer: LinearScorer
+    labels: LabelSpace
+    trained_on: TrainedOn
+    kind: str = KIND
+
+    def rank(self, inputs: Inputs, k: int) -> Ranking:
+        """The k labels whose classifiers say yes most clearly."""
+        tree = LabelTree.flat(len(self.labels))
+        return walk(tree, [self.scorer], self.encoder.encode(inputs), k)
+
+    def to_parts(self) -> Parts:
+        """Everything needed to make this model again."""
+        arrays = {**self.encoder.to_arrays("encoder"), **self.scorer.to_arrays("scorer")}
+        return Parts(settings.to_dict(self.config), self.labels, self.trained_on, arrays)
+
+    @staticmethod
+    def from_parts(parts: Parts) -> OneVsAll:
+        """The model as it was saved, checked."""
+        config = parts.config(Config)
+        encoder = trusted(lambda: load_encoder(parts, "encoder", config.text))
+        count = len(parts.labels)
+        scorer = LinearScorer.from_parts(parts, "scorer", encoder.feature_count, count)
+        return OneVsAll(config, encoder, scorer, parts.labels, parts.trained_on)
+
+
+def train(dataset: Dataset, config: Config) -> OneVsAll:
+    """Encode the texts, then learn every label against all the others."""
+    encoder, features = learn_encoder(dataset, config.text)
+    scorer = LinearScorer(*train_one_vs_all(features, dataset.relevant, config.svm))
+    return OneVsAll(config, encoder, scorer, dataset.labels, dataset.trained_on())
