@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from xmtc.core.config import from_dict, merged
 from xmtc.core.arrays import Array, Csr, as_csr
+from xmtc.core.config import from_dict, merged
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import DataError, MissingExtra
 from xmtc.core.interfaces import Model
@@ -19,7 +19,7 @@ from xmtc.core.ranking import NO_LABEL, Ranking
 from xmtc.models import api, catalog
 
 try:
-    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.base import BaseEstimator
     from sklearn.utils.validation import check_is_fitted
 except ImportError as error:
     raise MissingExtra(
@@ -27,12 +27,14 @@ except ImportError as error:
     ) from error
 
 
-class XMTClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class XMTClassifier(BaseEstimator):  # type: ignore[misc]
     """Any model of xmtc as a scikit-learn classifier.
 
     X: texts, or a sparse feature matrix. y: a list of label names per text, or a 0/1 matrix.
     `predict` answers in the form that y had; `predict_proba` is sparse, (texts, labels), with the
     scores of the `k` best labels. `svm__cost=2` sets the setting svm.cost of the model.
+
+    It is no `ClassifierMixin`: scikit-learn's splitters refuse lists of names from those.
     """
 
     def __init__(
@@ -104,7 +106,7 @@ class XMTClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.sparse = True
-        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = True
         return tags
 
 

@@ -59,7 +59,7 @@ def _measure(kind: str, train: Any, test: Any) -> tuple[Any, dict[str, float]]:
     return model, {
         **{name: round(report.metrics[name], 2) for name in SHOWN},
         "train s": round(trained - started, 1),
-        "ms per text": round((ranked - trained) / len(test) * 1e3, 3),
+        "ms/text": round((ranked - trained) / len(test) * 1e3, 3),
         "MB": round(size / 1e6, 1),
     }
 

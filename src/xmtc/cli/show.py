@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -20,18 +21,21 @@ def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None, words: int = 1
 ) -> None:
     """A table; the first `words` columns are text, the others numbers."""
+    from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold",
+                  box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)  # fmt: skip
     for place, column in enumerate(columns):
         is_text = place < words
-        table.add_column(column, justify="left" if is_text else "right", no_wrap=not is_text)
+        table.add_column(
+            _plain(column), justify="left" if is_text else "right", no_wrap=not is_text
+        )
     for row in rows:
-        table.add_row(*(_plain(cell) for cell in row))
-    console = Console()
-    # A table that is piped to a file should not be folded to 80 columns.
-    console.print(table, width=None if console.is_terminal else 200, crop=False)
+        table.add_row(*map(_plain, row))
+    # A table that goes into a file is not folded to 80 columns.
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
 
 
 def _plain(cell: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 import re
 import sys
 import types
@@ -21,6 +22,8 @@ else:
     import tomli as tomllib
 
 T = TypeVar("T")
+
+LARGEST = (1 << 63) - 1  # a whole number that TOML and kernels can hold
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,8 @@ def _read_scalar(value: Any, hint: type[Any], name: str) -> Any:
     elif hint in (int, float) and isinstance(value, int | float | str) and not _is_bool(value):
         try:
             number = hint(value)
-            if hint is float or float(value) == number:
+            fits = math.isfinite(number) if hint is float else -LARGEST <= number <= LARGEST
+            if fits and (hint is float or not isinstance(value, float) or value == number):
                 return number
         except (ValueError, OverflowError):
             pass

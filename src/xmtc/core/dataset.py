@@ -59,9 +59,11 @@ class Dataset:
         `Dataset.of(texts, [["olive oil"], ["trade", "fish"]])`
         `Dataset.of(frame, text_column="body", label_column="tags")`
         """
+        if isinstance(texts, str):
+            raise DataError("Dataset.of takes a list of texts; put the one text into a list")
         if labels is None:
             texts, labels = _columns(texts, text_column, label_column)
-        texts, named = list(texts), [_names(row) for row in labels]
+        texts, named = list(texts), [_names(row, place) for place, row in enumerate(labels)]
         _check_rows(texts, named)
         space = LabelSpace(tuple(sorted({name for row in named for name in row})))
         if label_texts:
@@ -84,6 +86,8 @@ class Dataset:
 
     def take(self, rows: Ints | Longs | Sequence[int]) -> Dataset:
         """The texts at these positions, in this order; the label space stays."""
+        if np.asarray(rows).dtype == bool:
+            raise DataError("take wants positions, not a mask; use np.flatnonzero(mask)")
         rows = np.asarray(rows, np.int64)
         texts = [self.texts[row] for row in rows] if self.texts else ()
         features = None if self.features is None else self.features[rows]
@@ -93,8 +97,10 @@ class Dataset:
         """(the rest, a random `share` of the texts): training and validation data."""
         if not 0 < share < 1:
             raise DataError(f"cannot split off a share of {share}; choose one between 0 and 1")
+        if len(self) < 2:
+            raise DataError(f"cannot split {len(self)} texts in two; give at least 2")
         order = np.random.default_rng(seed).permutation(len(self))
-        held_out = max(1, round(share * len(self)))
+        held_out = min(max(1, round(share * len(self))), len(self) - 1)
         return self.take(np.sort(order[held_out:])), self.take(np.sort(order[:held_out]))
 
     def named_in(self, labels: LabelSpace) -> Dataset:
@@ -107,7 +113,8 @@ class Dataset:
 
 
 def _columns(table: Any, text: str | None, label: str | None) -> tuple[list[str], list[Any]]:
-    names = getattr(table, "column_names", None) or getattr(table, "columns", None)
+    names = getattr(table, "column_names", None)
+    names = names if isinstance(names, list) else getattr(table, "columns", None)
     if names is None:
         raise DataError(
             f"Dataset.of got a {type(table).__name__} and no labels. Give texts and a list of "
@@ -117,7 +124,7 @@ def _columns(table: Any, text: str | None, label: str | None) -> tuple[list[str]
     text = _choose(names, text, TEXT_COLUMNS, "text_column")
     label = _choose(names, label, LABEL_COLUMNS, "label_column")
     decode = _class_names(table, label)
-    rows = [[decode[int(v)] for v in _many(row)] if decode else row for row in table[label]]
+    rows = [_decoded(row, decode) for row in table[label]] if decode else list(table[label])
     return list(table[text]), rows
 
 
@@ -130,19 +137,32 @@ def _choose(names: list[str], asked: str | None, usual: tuple[str, ...], option:
 
 def _class_names(table: Any, column: str) -> list[str]:
     """Hugging Face keeps class names beside integer columns; other tables have none."""
-    feature = (getattr(table, "features", None) or {}).get(column)
+    features = getattr(table, "features", None)
+    feature = features.get(column) if isinstance(features, dict) else None
     feature = getattr(feature, "feature", feature)
     return list(getattr(feature, "names", None) or [])
 
 
+def _decoded(row: Any, class_names: list[str]) -> list[str]:
+    return [class_names[number] for number in _many(row) if number >= 0]  # -1: not labelled
+
+
 def _many(row: Any) -> Iterable[Any]:
+    if row is None or (isinstance(row, float) and np.isnan(row)):  # how tables say "missing"
+        return []
     return [row] if isinstance(row, str | int | np.integer) else row
 
 
-def _names(row: Any) -> list[str]:
-    if row is None:
-        return []
-    return [str(name) for name in _many(row)]
+def _names(row: Any, position: int) -> list[str]:
+    row = _many(row)
+    if isinstance(row, Iterable) and not isinstance(row, bytes):
+        names = list(row)
+        if all(isinstance(name, str | int | np.integer) for name in names):
+            return [str(name) for name in names]
+    raise DataError(
+        f"the labels of text {position} are {row!r:.60}, not names. Give each text a list of "
+        "strings; [] where it has none."
+    )
 
 
 def _check_rows(texts: list[Any], named: list[list[str]]) -> None:

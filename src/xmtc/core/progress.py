@@ -7,6 +7,7 @@ A bar goes to standard error, and only when somebody looks at it: on a terminal,
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ Advance = Callable[[int], None]
 PATIENCE = 0.5  # seconds before a bar appears
 _asked: list[bool] = []  # the last `show`, if any
 _live: list[Progress] = []  # the display that is up, shared by nested steps
+_turn = threading.RLock()  # the threads of a step share its bar
 
 
 def show(wanted: bool | None) -> None:
@@ -50,29 +52,29 @@ class _Bar:
         self.title, self.total = title, total
         self.done, self.started = 0, time.monotonic()
         self.task: TaskID | None = None
-        self.owns_display = False
 
     def advance(self, amount: int) -> None:
-        self.done += amount
-        if self.task is None and time.monotonic() - self.started > PATIENCE:
-            self.open()
-        if self.task is not None:
-            _live[-1].update(self.task, completed=self.done)
+        with _turn:
+            self.done += amount
+            if self.task is None and time.monotonic() - self.started > PATIENCE:
+                self.open()
+            if self.task is not None:
+                _live[-1].update(self.task, completed=self.done)
 
     def open(self) -> None:
         if not _live:
             _live.append(_display())
             _live[-1].start()
-            self.owns_display = True
         self.task = _live[-1].add_task(self.title, total=self.total, completed=self.done)
 
     def close(self) -> None:
-        if self.task is None:
-            return
-        if self.owns_display:
-            _live.pop().stop()
-        else:
-            _live[-1].remove_task(self.task)
+        with _turn:
+            if self.task is None:
+                return
+            if len(_live[-1].tasks) > 1:
+                _live[-1].remove_task(self.task)
+            else:  # the last one turns off the light
+                _live.pop().stop()
 
 
 def _display() -> Progress:

@@ -35,6 +35,7 @@ from xmtc.version import VERSION
 FORMAT = 1
 MANIFEST, ARRAYS, LABELS = "manifest.json", "arrays.safetensors", "labels.jsonl"
 MAX_MANIFEST_BYTES = 16 << 20
+MAX_NESTING = 16  # of the manifest; ours has four levels
 COUNTS = "trained_on.label_counts"
 
 
@@ -44,36 +45,43 @@ def write(kind: str, parts: Parts, folder: str | Path, overwrite: bool = False) 
     check_target(target, overwrite)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _write_beside(kind, parts, target)
-    except OSError as error:
-        raise StoreError(f"cannot write a model to {target}: {error.strerror}.") from error
+        _write_beside(kind, parts, target, overwrite)
+    except (OSError, ValueError, SafetensorError) as error:
+        raise StoreError(f"cannot write a model to {target}: {_reason(error)}.") from error
 
 
 def read(folder: str | Path) -> tuple[str, Parts]:
     """(kind, parts) of a model folder, after every check that needs no knowledge of the kind."""
     folder = Path(folder)
     manifest = read_manifest(folder)
-    for name, entry in manifest["files"].items():
-        _check_file(folder, name, entry)
-    arrays = _map_arrays(folder / ARRAYS, manifest["arrays"])
-    labels = _read_labels(folder / LABELS)
-    counts = arrays.pop(COUNTS, np.empty(0))
-    if counts.dtype != np.int64 or counts.shape != (len(labels),) or (counts < 0).any():
-        raise StoreError(f"{folder}: the label counts do not fit the {len(labels)} labels.")
-    trained_on = TrainedOn(manifest["texts"], counts)
-    return manifest["kind"], Parts(manifest["settings"], labels, trained_on, arrays)
+    try:
+        for name, entry in manifest["files"].items():
+            _check_file(folder, name, entry)
+        arrays = _map_arrays(folder / ARRAYS, manifest["arrays"])
+        labels = _read_labels(folder / LABELS)
+    except OSError as error:
+        raise StoreError(f"cannot read the model in {folder}: {_reason(error)}.") from error
+    if len(labels) != manifest["labels"]:
+        raise StoreError(f"{folder} has {len(labels)} labels, not {manifest['labels']} as it says.")
+    counts, texts = arrays.pop(COUNTS, np.empty(0)), manifest["texts"]
+    fit = counts.dtype == np.int64 and counts.shape == (len(labels),)
+    if not fit or (len(counts) and not 0 <= counts.min() <= counts.max() <= texts):
+        raise StoreError(f"{folder}: the label counts do not fit {len(labels)} labels and texts.")
+    return manifest["kind"], Parts(manifest["settings"], labels, TrainedOn(texts, counts), arrays)
 
 
 def read_manifest(folder: str | Path) -> dict[str, Any]:
     """What the folder says of itself, checked: enough to describe a model without loading it."""
     path = Path(folder) / MANIFEST
-    if not Path(folder).is_dir():
-        raise StoreError(f"{folder} is not a model folder: there is no such folder.")
-    _check_regular(path, f"{folder} is not a model folder: it has no {MANIFEST}.")
-    if path.stat().st_size > MAX_MANIFEST_BYTES:
-        raise StoreError(f"{path} is larger than {MAX_MANIFEST_BYTES >> 20} MB; ours never are.")
     try:
-        manifest = json.loads(path.read_bytes(), parse_constant=_no_constant)
+        if not Path(folder).is_dir():
+            raise StoreError(f"{folder} is not a model folder: there is no such folder.")
+        _check_regular(path, f"{folder} is not a model folder: it has no {MANIFEST}.")
+        if path.stat().st_size > MAX_MANIFEST_BYTES:
+            raise StoreError(f"{path} is above {MAX_MANIFEST_BYTES >> 20} MB; ours never are.")
+        manifest = _parsed(path.read_bytes())
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {_reason(error)}.") from error
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{path} is not readable JSON; the folder is damaged.") from error
     _check_manifest(path, manifest)
@@ -89,17 +97,23 @@ def size_on_disk(folder: str | Path) -> int:
 def check_target(folder: str | Path, overwrite: bool) -> None:
     """Whether a model may be written there; called before training too, to fail early."""
     target = Path(folder).absolute()
-    if target.is_symlink() or (target.exists() and not target.is_dir()):
-        raise StoreError(f"{target} is not a folder. Choose another place for the model.")
-    if not target.exists() or not any(target.iterdir()):
-        return
-    if not overwrite:
+    try:
+        if target.is_symlink() or (target.exists() and not target.is_dir()):
+            raise StoreError(f"{target} is not a folder. Choose another place for the model.")
+        names = {path.name for path in target.iterdir()} if target.exists() else set()
+    except OSError as error:
+        raise StoreError(f"cannot write a model to {target}: {_reason(error)}.") from error
+    if names and not overwrite:
         raise StoreError(f"{target} is not empty. Choose another folder, or pass --overwrite.")
-    if not (target / MANIFEST).is_file():
-        raise StoreError(f"{target} holds something that is not a model; it will not be replaced.")
+    foreign = sorted(names - {MANIFEST, ARRAYS, LABELS})
+    if foreign or (names and MANIFEST not in names):
+        raise StoreError(
+            f"{target} holds something that is not a model ({', '.join(foreign or names)}); "
+            "it will not be replaced."
+        )
 
 
-def _write_beside(kind: str, parts: Parts, target: Path) -> None:
+def _write_beside(kind: str, parts: Parts, target: Path, overwrite: bool) -> None:
     draft = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}.partial"
     draft.mkdir()
     try:
@@ -108,7 +122,7 @@ def _write_beside(kind: str, parts: Parts, target: Path) -> None:
         save_file(arrays, draft / ARRAYS)
         _write_labels(draft / LABELS, parts.labels)
         _write_manifest(draft, kind, parts, arrays)
-        _swap_in(draft, target)
+        _swap_in(draft, target, overwrite)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
@@ -128,21 +142,29 @@ def _write_manifest(draft: Path, kind: str, parts: Parts, arrays: Mapping[str, A
         },
     }
     manifest["sha256"] = _manifest_hash(manifest)
-    text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(manifest, indent=1, allow_nan=False)
     (draft / MANIFEST).write_text(text, encoding="utf-8")
     for path in draft.iterdir():
         with path.open("rb") as file:
             os.fsync(file.fileno())
 
 
-def _swap_in(draft: Path, target: Path) -> None:
-    if target.exists():
-        old = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}.old"
+def _swap_in(draft: Path, target: Path, overwrite: bool) -> None:
+    check_target(target, overwrite)  # somebody else may have written there meanwhile
+    old = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}.old"
+    if overwrite and target.exists():
         target.rename(old)
+    elif target.exists():
+        target.rmdir()  # empty, or this fails
+    try:
         draft.rename(target)
-        shutil.rmtree(old)
-    else:
-        draft.rename(target)
+    except BaseException:
+        if old.exists() and not target.exists():
+            old.rename(target)
+        raise
+    finally:
+        if target.exists():
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def _write_labels(path: Path, labels: LabelSpace) -> None:
@@ -158,10 +180,12 @@ def _read_labels(path: Path) -> LabelSpace:
         with path.open(encoding="utf-8", newline="\n") as file:
             for line in file:
                 row = json.loads(line)
-                if not isinstance(row, list) or not all(isinstance(part, str) for part in row):
+                if not isinstance(row, list) or not 1 <= len(row) <= 2:
+                    raise ValueError
+                if not all(isinstance(part, str) for part in row):
                     raise ValueError
                 rows.append((row[0], row[1] if len(row) > 1 else ""))
-    except (ValueError, IndexError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise StoreError(f"{path}:{len(rows) + 1}: not a label; the folder is damaged.") from error
     texts = tuple(text for _, text in rows)
     return trusted(lambda: LabelSpace(tuple(n for n, _ in rows), texts if any(texts) else None))
@@ -172,6 +196,8 @@ def _check_manifest(path: Path, manifest: Any) -> None:
     wanted |= {"files": dict, "arrays": dict, "sha256": str, "format": int}
     if not isinstance(manifest, dict):
         raise StoreError(f"{path} does not describe a model.")
+    if not _is_flat(manifest, MAX_NESTING):
+        raise StoreError(f"{path} is nested deeper than {MAX_NESTING} levels; ours never are.")
     if manifest.get("format") != FORMAT:
         raise StoreError(
             f"{path} has format {manifest.get('format')!r}, this xmtc {VERSION} reads {FORMAT}. "
@@ -182,14 +208,19 @@ def _check_manifest(path: Path, manifest: Any) -> None:
             raise StoreError(f"{path}: {key!r} is missing or not a {kind.__name__}.")
     if manifest["sha256"] != _manifest_hash(manifest):
         raise StoreError(f"{path} was changed after it was written; the folder is damaged.")
-    if set(manifest["files"]) != {ARRAYS, LABELS} or manifest["texts"] < 0:
+    if set(manifest["files"]) != {ARRAYS, LABELS}:
         raise StoreError(f"{path} must name exactly {ARRAYS} and {LABELS}.")
+    for name, entry in manifest["files"].items():
+        if not isinstance(entry, dict) or type(entry.get("bytes")) is not int:
+            raise StoreError(f"{path} does not say how large {name} is.")
+    if not 0 <= manifest["texts"] < 1 << 63:
+        raise StoreError(f"{path}: {manifest['texts']} texts are impossible.")
 
 
 def _check_file(folder: Path, name: str, entry: Any) -> None:
     path = folder / name
     _check_regular(path, f"{folder} lacks its file {name}; the model is incomplete.")
-    if not isinstance(entry, dict) or _describe_file(path) != entry:
+    if _describe_file(path) != entry:
         raise StoreError(f"{path} is not what was saved: its checksum differs. Copy it again.")
 
 
@@ -235,14 +266,17 @@ def _map_arrays(path: Path, declared: Mapping[str, Any]) -> dict[str, Array]:
         # Copy-on-write rather than read-only, so that numba needs one version of each kernel.
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
     start = 8 + int.from_bytes(mapped[:8], "little")
-    header = json.loads(mapped[8:start])
-    header.pop("__metadata__", None)
-    if set(header) != set(declared):
-        raise StoreError(f"{path} holds other arrays than its manifest says.")
-    return {
-        name: _view(path, mapped, start, name, entry, declared[name])
-        for name, entry in header.items()
-    }
+    try:
+        header = _parsed(mapped[8:start])
+        header.pop("__metadata__", None)
+        if set(header) != set(declared):
+            raise StoreError(f"{path} holds other arrays than its manifest says.")
+        return {
+            name: _view(path, mapped, start, name, entry, declared[name])
+            for name, entry in header.items()
+        }
+    except (ValueError, RecursionError) as error:  # e.g. more dimensions than NumPy has
+        raise StoreError(f"{path} holds an impossible array: {error}.") from error
 
 
 _DTYPES = {
@@ -254,13 +288,36 @@ _DTYPES = {
 
 def _view(path: Path, mapped: Any, start: int, name: str, entry: Any, declared: Any) -> Array:
     dtype = _DTYPES.get(entry["dtype"], "")
-    if declared != {"dtype": dtype, "shape": entry["shape"]}:
+    if not dtype or declared != {"dtype": dtype, "shape": entry["shape"]}:
         raise StoreError(f"{path}: array {name!r} is not as its manifest says.")
     begin, end = entry["data_offsets"]
+    if (start + begin) % np.dtype(dtype).itemsize:
+        raise StoreError(f"{path}: array {name!r} begins at an odd place; ours are aligned.")
     values = np.frombuffer(mapped, np.uint8, end - begin, start + begin)
     array: Array = values.view(dtype).reshape(entry["shape"])
     return array
 
 
+def _parsed(text: bytes) -> Any:
+    """JSON without its loose ends: no NaN, no key twice."""
+    return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repeats)
+
+
 def _no_constant(name: str) -> None:
     raise ValueError(name)
+
+
+def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        raise ValueError("a key occurs twice")
+    return values
+
+
+def _is_flat(value: Any, levels: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels > 0 and all(_is_flat(part, levels - 1) for part in inner)
+
+
+def _reason(error: Exception) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)

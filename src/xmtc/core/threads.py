@@ -53,7 +53,7 @@ def in_threads(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
 
 def _from_environment() -> int | None:
     value = os.environ.get("XMTC_THREADS", "")
-    if value and not (value.isdigit() and int(value) > 0):
+    if value and not (value.isdecimal() and int(value) > 0):
         raise ConfigError(f"XMTC_THREADS={value!r} is not a positive whole number")
     return int(value) if value else None
 

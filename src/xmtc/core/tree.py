@@ -85,5 +85,5 @@ def _children(parents: Ints, above: int) -> Children:
 
 def _lift(relevant: Csr, parents: Ints, above: int) -> Csr:
     lifted = as_csr(csr(relevant.data, parents[relevant.indices], relevant.indptr, above))
-    lifted.data[:] = 1
+    lifted.data = np.ones_like(lifted.data)  # not in place: they may be the caller's
     return lifted

@@ -7,11 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from xmtc.core.arrays import Floats, Ints
+from xmtc.core.arrays import Floats
 from xmtc.core.interfaces import Scorer
-from xmtc.core.ranking import NO_LABEL, Ranking
+from xmtc.core.ranking import Ranking
 from xmtc.core.threads import blocks, in_threads, thread_count
-from xmtc.core.tree import Children, LabelTree
+from xmtc.core.tree import LabelTree
+from xmtc.kernels.expand import expand
 from xmtc.kernels.topk import best
 
 Combine = Literal["multiply", "add", "child"]
@@ -49,7 +50,8 @@ def _walk_block(
 ) -> Ranking:
     kept = _root(encoded.shape[0], combine)
     for level, scorer in enumerate(scorers):
-        candidates, parent_scores = _expand(tree.children[level], kept)
+        children = tree.children[level]
+        candidates, parent_scores = expand(children.start, children.nodes, kept.labels, kept.scores)
         scores = _combined(scorer.score(encoded, candidates), parent_scores, combine)
         last = level == tree.depth - 1
         kept = Ranking(*best(candidates, scores, k if last else beam))
@@ -59,23 +61,6 @@ def _walk_block(
 def _root(texts: int, combine: Combine) -> Ranking:
     start = 1.0 if combine == "multiply" else 0.0
     return Ranking(np.zeros((texts, 1), np.int32), np.full((texts, 1), start, np.float32))
-
-
-def _expand(children: Children, kept: Ranking) -> tuple[Ints, Floats]:
-    """The children of every kept node, and beside each its parent's score."""
-    there = kept.labels != NO_LABEL
-    nodes = np.where(there, kept.labels, 0)
-    counts = np.where(there, children.start[nodes + 1] - children.start[nodes], 0)
-    width = int(counts.sum(axis=1).max(initial=0))
-    candidates = np.full((len(kept), width), NO_LABEL, np.int32)
-    parent_scores = np.zeros((len(kept), width), np.float32)
-    texts, places = np.nonzero(counts)
-    for text, place in zip(texts, places, strict=True):
-        start = children.start[nodes[text, place]]
-        begin, count = counts[text, :place].sum(), counts[text, place]
-        candidates[text, begin : begin + count] = children.nodes[start : start + count]
-        parent_scores[text, begin : begin + count] = kept.scores[text, place]
-    return candidates, parent_scores
 
 
 def _combined(scores: Floats, parent_scores: Floats, combine: Combine) -> Floats:

@@ -9,8 +9,11 @@ import numpy as np
 from scipy.special import expit
 
 from xmtc.core.arrays import Array, Csr, Floats, Ints
+from xmtc.core.errors import StoreError
 from xmtc.core.parts import Parts, csr_arrays
 from xmtc.kernels.linear import Matrix, score_nodes
+
+MAX_WEIGHT = 1e15  # a bound for files from strangers, so that no sum overflows
 
 
 @dataclass(frozen=True)
@@ -40,10 +43,12 @@ class LinearScorer:
     @staticmethod
     def from_parts(parts: Parts, prefix: str, features: int, nodes: int) -> LinearScorer:
         """The scorer as it was saved, checked."""
-        return LinearScorer(
-            parts.csr(f"{prefix}.weights", features, nodes),
-            parts.array(f"{prefix}.biases", np.float32, (nodes,)),
-        )
+        weights = parts.csr(f"{prefix}.weights", features, nodes)
+        biases = parts.array(f"{prefix}.biases", np.float32, (nodes,))
+        for numbers in (weights.data, biases):
+            if np.abs(numbers).max(initial=0) > MAX_WEIGHT:
+                raise StoreError(f"the weights of {prefix!r} are too large; the folder is damaged.")
+        return LinearScorer(weights, biases)
 
 
 def _arrays(matrix: Csr) -> Matrix:

@@ -26,6 +26,8 @@ R = TypeVar("R")
 Learned: TypeAlias = tuple[Longs, Ints, Ints, Ints, Bytes, Longs]
 
 BLOCK_CHARACTERS = 1 << 24  # of text per block: bounds the copy that the kernel reads
+MAX_IDF = 100  # a bound for files from strangers; ln(all texts on earth) is far below
+SMALL = 1 << 16  # characters that are not worth sharing among threads
 
 
 @dataclass(frozen=True)
@@ -132,8 +134,15 @@ class Tfidf:
         starts = parts.offsets(f"{prefix}.term_starts", len(terms))
         columns = parts.array(f"{prefix}.columns", np.int32, (config.hash_buckets or len(idf),))
         named = 0 if config.hash_buckets else len(idf)
-        if len(starts) != named + 1 or (len(columns) and columns.max() >= len(idf)):
+        if len(starts) != named + 1 or (np.diff(starts) < 1).any():
             raise DataError(f"the vocabulary does not fit its {len(idf)} weights")
+        if len(idf) and not 0 < idf.min() <= idf.max() <= MAX_IDF:
+            raise DataError(f"TF-IDF weights lie between 0 and {MAX_IDF}, these do not")
+        used = columns[columns >= 0]
+        if columns.min(initial=0) < -1 or used.max(initial=-1) >= len(idf):
+            raise DataError(f"a term points beyond the {len(idf)} columns")
+        if (np.bincount(used, minlength=len(idf)) != 1).any():
+            raise DataError("each column must belong to one term")
         return Tfidf(config, idf, terms, starts, columns)
 
 
@@ -229,7 +238,7 @@ def _text_blocks(texts: Sequence[str]) -> list[tuple[int, int]]:
     ends = np.cumsum([len(text) for text in texts])
     if not len(ends):
         return []
-    pieces = max(2 * thread_count(), int(ends[-1]) // BLOCK_CHARACTERS) if ends[-1] > 1 << 16 else 1
+    pieces = max(2 * thread_count(), int(ends[-1]) // BLOCK_CHARACTERS) if ends[-1] > SMALL else 1
     cuts = np.searchsorted(ends, np.arange(1, pieces) * (ends[-1] / pieces))
     edges = np.unique(np.concatenate([[0], cuts, [len(texts)]])).tolist()
     return list(itertools.pairwise(edges))

@@ -1,0 +1,1 @@
+"""Benchmarks: every figure we publish can be measured again with one command."""

@@ -1,0 +1,1 @@
+"""How much memory a process took at its peak."""

@@ -1,0 +1,1 @@
+"""Other people's systems, each in a virtual environment of its own."""

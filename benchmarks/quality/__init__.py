@@ -1,0 +1,1 @@
+"""How good the rankings are, with fixed settings, beside a peer on the same features."""

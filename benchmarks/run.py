@@ -1,0 +1,167 @@
+"""`python benchmarks/run.py KIND NAME` measures, checks what we claim and keeps a record.
+
+python benchmarks/run.py list
+python benchmarks/run.py speed tfidf --repeats 5
+python benchmarks/run.py quality one_vs_all --subset 2000 --no-record
+
+Ends with 0 when every claim holds, 1 when one does not, 2 when the benchmark could not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from benchmarks import record
+from benchmarks.kit import BenchmarkError, Claim, Measurement, Options
+from xmtc.core.errors import XmtcError, did_you_mean
+
+HOME = Path(__file__).resolve().parent
+KINDS = ("speed", "quality", "memory")
+
+
+class Benchmark(Protocol):
+    """What a module in one of the kinds' folders has, besides its docstring."""
+
+    SETTINGS: dict[str, Any]  # all that is fixed: data set, parameters of both sides, remarks
+
+    def run(self, options: Options) -> list[Measurement]:
+        """The measurements."""
+
+    def check(self, measurements: list[Measurement]) -> list[Claim]:
+        """The claims, with the figures of this run alone."""
+
+
+def main(arguments: Sequence[str], home: Path = HOME) -> int:
+    """The command line; `home` holds the folders of the kinds and of the results."""
+    asked = _parser().parse_args(arguments)
+    try:
+        if asked.kind == "list":
+            _print_list(home)
+            return 0
+        return _run(asked, home)
+    except (BenchmarkError, XmtcError) as problem:
+        print(f"Error: {problem}", file=sys.stderr)
+        return 2
+
+
+def _run(asked: argparse.Namespace, home: Path) -> int:
+    benchmark = _load(asked.kind, asked.name, home)
+    if not asked.data.is_dir():
+        raise BenchmarkError(f"no folder {asked.data}: say where the data is with --data FOLDER.")
+    options = Options(asked.data, asked.repeats, asked.threads, asked.subset, asked.seed)
+    about = record.about_the_run(f"{asked.kind} {asked.name}", options, benchmark.SETTINGS)
+    measured = benchmark.run(options)
+    claims = [Claim(*claim) for claim in benchmark.check(measured)]
+    if not asked.no_record:
+        name = f"{asked.kind}_{asked.name}.jsonl"
+        record.append(home / "results" / name, about, measured, claims)
+    _print_measurements(about["benchmark"], measured)
+    _print_claims(claims)
+    return 0 if all(claim.holds for claim in claims) else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="benchmarks/run.py", description=__doc__,
+                                     formatter_class=argparse.RawTextHelpFormatter)  # fmt: skip
+    parser.add_argument("kind", choices=[*KINDS, "list"])
+    parser.add_argument("name", nargs="?", help="which one; `list` shows them")
+    parser.add_argument("--data", type=Path, default=Options.data, help="folder of the data sets")
+    parser.add_argument("--repeats", type=_positive, default=Options.repeats, help="rounds")
+    parser.add_argument("--threads", type=_positive, default=Options.threads)
+    parser.add_argument("--seed", type=int, default=Options.seed)
+    parser.add_argument("--subset", type=_positive, metavar="TEXTS",
+                        help="train on the first TEXTS only, for a quick try")  # fmt: skip
+    parser.add_argument("--no-record", action="store_true", help="keep nothing of this run")
+    return parser
+
+
+def _positive(word: str) -> int:
+    number = int(word)
+    if number < 1:
+        raise ValueError(word)
+    return number
+
+
+def _names(kind: str, home: Path) -> list[str]:
+    return sorted(path.stem for path in (home / kind).glob("*.py") if path.stem[0] != "_")
+
+
+def _load(kind: str, name: str | None, home: Path) -> Benchmark:
+    names = _names(kind, home)
+    if name not in names:
+        asked = f"no {kind} benchmark {name!r}" if name else f"which {kind} benchmark"
+        hint = did_you_mean(name or "", names)
+        raise BenchmarkError(f"{asked}{hint or '?'} There are: {', '.join(names) or 'none'}.")
+    path = home / kind / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"benchmarks.{kind}.{name}", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up by name
+    spec.loader.exec_module(module)
+    missing = [part for part in ("SETTINGS", "run", "check") if not hasattr(module, part)]
+    if missing:
+        raise BenchmarkError(f"{path} has no {' and no '.join(missing)}; see benchmarks/README.md.")
+    return cast(Benchmark, module)
+
+
+def _print_list(home: Path) -> None:
+    table = Table("kind", "name", "what it measures", header_style="bold")
+    for kind in KINDS:
+        for name in _names(kind, home):
+            tree = ast.parse((home / kind / f"{name}.py").read_text(encoding="utf-8"))
+            first_line = (ast.get_docstring(tree) or "").partition("\n")[0]
+            table.add_row(kind, name, escape(first_line))
+    _print(table)
+
+
+def _print_measurements(title: str, measured: Sequence[Measurement]) -> None:
+    columns = [key for row in measured for key, value in row.items() if not _is_long(value)]
+    table = Table(title=title, title_justify="left", header_style="bold")
+    for column in dict.fromkeys(columns):
+        is_text = any(isinstance(row.get(column), str) for row in measured)
+        table.add_column(column, justify="left" if is_text else "right")
+    for row in measured:
+        table.add_row(*(_cell(row.get(column)) for column in dict.fromkeys(columns)))
+    _print(table)
+
+
+def _print_claims(claims: Sequence[Claim]) -> None:
+    table = Table("", "claim", header_style="bold")
+    table.add_column("figure", justify="right")
+    for claim in claims:
+        mark = "[green]holds[/]" if claim.holds else "[bold red]FAILS[/]"
+        table.add_row(mark, escape(claim.sentence), _cell(claim.figure))
+    _print(table)
+
+
+def _print(table: Table) -> None:
+    # A table that is piped to a file should not be folded to 80 columns.
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
+
+
+def _is_long(value: object) -> bool:
+    return isinstance(value, list | dict)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    return f"{value:,}" if isinstance(value, int) else escape(str(value))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

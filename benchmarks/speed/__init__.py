@@ -1,0 +1,1 @@
+"""How fast, always beside something else in the same run."""

@@ -1,0 +1,5 @@
+"""`python -m xmtc`: the command line."""
+
+from xmtc.cli import main
+
+main()

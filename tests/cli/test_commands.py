@@ -1,0 +1,266 @@
+"""The command line, run as a user runs it: real files, real output, exit codes, no tracebacks."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from xmtc.cli.app import COMMANDS, run
+from xmtc.data.jsonl import write_jsonl
+from xmtc.data.planted import planted
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli")
+    write_jsonl(planted(), folder / "trn.jsonl")
+    write_jsonl(planted(seed=1), folder / "tst.jsonl.gz")
+    assert run(["train", "one_vs_all", f"{folder}/trn.jsonl", "--out", f"{folder}/model"]) == 0
+    return folder
+
+
+def xmtc(capfd, *arguments):
+    """(exit code, standard output, standard error)"""
+    code = run([str(argument) for argument in arguments])
+    output, errors = capfd.readouterr()
+    assert "Traceback" not in errors
+    return code, output, errors
+
+
+def piped(*arguments, text=""):
+    command = [sys.executable, "-m", "xmtc", *map(str, arguments)]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(capfd, command):
+    code, output, _ = xmtc(capfd, command, "--help")
+    assert code == 0
+    assert output.startswith("Usage: xmtc")
+
+
+def test_train_says_what_it_did(capfd, folder):
+    code, output, _ = xmtc(
+        capfd, "train", "one_vs_all", folder / "trn.jsonl", "--out", folder / "other", "--set",
+        "svm.cost=2", "--set", "text.max_ngram=2", "--json",
+    )  # fmt: skip
+    result = json.loads(output)
+    assert code == 0
+    assert (result["texts"], result["labels"], result["kind"]) == (200, 12, "one_vs_all")
+    manifest = json.loads((folder / "other" / "manifest.json").read_text())
+    assert manifest["settings"]["svm"]["cost"] == 2
+    assert manifest["settings"]["text"]["max_ngram"] == 2
+
+
+def test_settings_from_a_file_give_way_to_those_on_the_line(capfd, folder, tmp_path):
+    code, output, _ = xmtc(capfd, "settings", "one_vs_all", "--toml")
+    (tmp_path / "mine.toml").write_text(output.replace("cost = 1.0", "cost = 4.0", 1))
+    code, _, _ = xmtc(
+        capfd, "train", "one_vs_all", folder / "trn.jsonl", "--out", tmp_path / "model",
+        "--config", tmp_path / "mine.toml", "--set", "svm.prune=0",
+    )  # fmt: skip
+    settings = json.loads((tmp_path / "model" / "manifest.json").read_text())["settings"]
+    assert code == 0
+    assert (settings["svm"]["cost"], settings["svm"]["prune"]) == (4.0, 0.0)
+
+
+def test_a_model_is_not_overwritten_unless_asked(capfd, folder):
+    train = ["train", "most_frequent", folder / "trn.jsonl", "--out", folder / "twice"]
+    assert xmtc(capfd, *train)[0] == 0
+    code, _, errors = xmtc(capfd, *train)
+    assert code == 1
+    assert "not empty" in errors
+    assert "--overwrite" in errors
+    assert xmtc(capfd, *train, "--overwrite")[0] == 0
+
+
+def test_evaluate_prints_percent_under_the_usual_names(capfd, folder):
+    code, output, _ = xmtc(
+        capfd, "evaluate", folder / "model", folder / "tst.jsonl.gz", "--json", "--threshold",
+        "0.5", "--resamples", "50",
+    )  # fmt: skip
+    result = json.loads(output)
+    assert code == 0
+    assert output.count("\n") == 1
+    for name in ("P@1", "P@3", "P@5", "R@5", "nDCG@5", "PSP@5", "micro F1"):
+        assert 50 <= result[name] <= 100 or name in ("P@3", "P@5")
+    assert result["texts"] == 200
+    low, high = result["intervals"]["R@5"]
+    assert low <= result["R@5"] <= high
+    code, output, _ = xmtc(capfd, "evaluate", folder / "model", folder / "tst.jsonl.gz", "-k", "2")
+    assert code == 0
+    assert "@2" in output
+    assert "nDCG" in output
+    assert "tail" in output
+
+
+def test_predict_answers_json_lines_in_order(folder):
+    texts = planted(seed=2).texts[:1200]
+    lines = "".join(json.dumps({"id": i, "text": text}) + "\n" for i, text in enumerate(texts))
+    result = piped("predict", folder / "model", "-k", "2", text=lines)
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    assert result.returncode == 0
+    assert [answer["id"] for answer in answers] == list(range(len(texts)))
+    assert all(len(answer["labels"]) == 2 for answer in answers)
+    assert set(answers[0]["labels"][0]) == {"label", "score"}
+
+
+def test_predict_reads_plain_lines_packed_files_and_the_command_line(capfd, folder, tmp_path):
+    with gzip.open(tmp_path / "texts.txt.gz", "wt") as file:
+        file.write("sign0a sign0b\n\nsign3a sign3b\r\n")
+    code, output, _ = xmtc(capfd, "predict", folder / "model", tmp_path / "texts.txt.gz", "--json")
+    first = [json.loads(line)["labels"][0]["label"] for line in output.splitlines()]
+    assert code == 0
+    assert (first[0], first[2], len(first)) == ("label 0000", "label 0003", 3)
+    code, output, _ = xmtc(capfd, "predict", folder / "model", "--text", "sign3a", "--table", "-k1")
+    assert "label 0003" in output
+
+
+def test_a_threshold_can_leave_no_label(capfd, folder):
+    _, output, _ = xmtc(
+        capfd, "predict", folder / "model", "--text", "sign3a sign3b", "--threshold", 2, "--json"
+    )
+    assert json.loads(output) == {"labels": []}
+
+
+def test_predict_answers_before_the_input_ends(folder):
+    command = [sys.executable, "-m", "xmtc", "predict", str(folder / "model")]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        for text in ("sign1a sign1b", "sign2a sign2b"):
+            process.stdin.write(text + "\n")
+            process.stdin.flush()
+            answer = json.loads(process.stdout.readline())
+            assert answer["labels"][0]["label"] == f"label 000{text[4]}"
+        process.stdin.close()
+        assert process.wait(10) == 0
+
+
+def test_a_bad_line_is_named_and_can_be_answered_with_an_error(folder):
+    lines = '{"text": "sign1a"}\n{"text": 5}\n{broken\n{"txt": "x"}\n{"text": "sign2a"}\n'
+    result = piped("predict", folder / "model", text=lines)
+    assert result.returncode == 1
+    assert "-:2:" in result.stderr
+    assert "--skip-bad" in result.stderr
+    result = piped("predict", folder / "model", "--skip-bad", text=lines)
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    assert result.returncode == 0
+    assert ["error" in answer for answer in answers] == [False, True, True, True, False]
+
+
+def test_a_reader_that_stops_early_is_no_error(folder):
+    lines = "sign1a\n" * 5000
+    command = f"{sys.executable} -m xmtc predict {folder / 'model'} | head -n 1"
+    result = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"], input=lines, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert result.stderr == ""
+    assert result.stdout.count("\n") == 1
+
+
+def test_inspect_shows_what_is_inside(capfd, folder):
+    code, output, _ = xmtc(capfd, "inspect", folder / "model", "--json")
+    result = json.loads(output)
+    assert code == 0
+    assert (result["kind"], result["labels"], result["texts"]) == ("one_vs_all", 12, 200)
+    assert result["frequent_labels"][0]["label"] == "label 0000"
+    assert "one_vs_all" in xmtc(capfd, "inspect", folder / "model")[1]
+
+
+def test_doctor_finds_what_is_wrong_and_draws(capfd, folder, tmp_path):
+    rows = [("same text", ["a"]), ("Same  text", ["a"]), ("", ["b"]), ("other words", ["A "])]
+    data = tmp_path / "bad.jsonl"
+    data.write_text("".join(json.dumps({"text": t, "labels": n}) + "\n" for t, n in rows))
+    code, output, _ = xmtc(capfd, "data", "doctor", data, folder / "tst.jsonl.gz", "--json")
+    kinds = {finding["kind"] for finding in json.loads(output)["findings"]}
+    assert code == 0
+    assert {"empty_texts", "exact_duplicates", "alike_label_names", "unseen_test_labels"} <= kinds
+    code, output, _ = xmtc(capfd, "data", "doctor", data, "--plot", tmp_path / "zipf.png")
+    assert code == 0
+    assert "words per text" in output
+    assert (tmp_path / "zipf.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_convert_writes_json_lines(capfd, folder, tmp_path):
+    (tmp_path / "in.csv").write_text("text,labels\nolive oil,trade;fish\n")
+    code, _, _ = xmtc(capfd, "data", "convert", tmp_path / "in.csv", tmp_path / "out.jsonl")
+    assert code == 0
+    row = json.loads((tmp_path / "out.jsonl").read_text())
+    assert (row["text"], sorted(row["labels"])) == ("olive oil", ["fish", "trade"])
+
+
+def test_skipped_lines_are_counted(capfd, tmp_path):
+    (tmp_path / "d.jsonl").write_text('{"text": "a word", "labels": ["x"]}\nnot json\n')
+    train = ["train", "most_frequent", tmp_path / "d.jsonl", "--out", tmp_path / "m"]
+    code, _, errors = xmtc(capfd, *train)
+    assert code == 1
+    assert "d.jsonl:2" in errors
+    assert "--skip-bad" in errors
+    code, _, errors = xmtc(capfd, *train, "--skip-bad")
+    assert code == 0
+    assert "1 bad line" in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["trian"], 2, "did you mean 'train'"),
+        (["train", "one_vs_all"], 2, "Missing argument"),
+        (["train", "one_vs_all", "x.jsonl", "--out", "m", "--sett", "a"], 2, "No such option"),
+        (["train", "one_vs_al", "x.jsonl", "--out", "m"], 1, "did you mean 'one_vs_all'"),
+        (["train", "one_vs_all", "nowhere.jsonl", "--out", "m"], 1, "nowhere.jsonl"),
+        (["train", "one_vs_all", "x", "--out", "m", "--set", "svm.coost=1"], 1, "mean 'cost'"),
+        (["train", "one_vs_all", "x", "--out", "m", "--set", "svm"], 1, "name=value"),
+        (["train", "one_vs_all", "x", "--out", "m", "--set", "svm.cost=abc"], 1, "not a number"),
+        (["train", "one_vs_all", "x", "--out", "m", "--config", "no.toml"], 1, "no.toml"),
+        (["predict", "nowhere"], 1, "not a model folder"),
+        (["evaluate", "nowhere", "x"], 1, "not a model folder"),
+        (["inspect", "."], 1, "not a model folder"),
+        (["--threads", "0", "version"], 2, "threads"),
+        (["settings", "none"], 1, "There is"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_mistakes_get_a_sentence_and_an_exit_code(capfd, tmp_path, monkeypatch, arguments, code,
+                                                  words):  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    got, _, errors = xmtc(capfd, *arguments)
+    assert got == code
+    assert words in errors
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_name_the_program(capfd, shell):
+    if shell == "bash" and not any(
+        os.access(f"{place}/bash", os.X_OK) for place in os.environ["PATH"].split(":")
+    ):
+        pytest.skip("no bash here")
+    code, output, _ = xmtc(capfd, "completion", shell)
+    assert code == 0
+    assert "_XMTC_COMPLETE" in output
+
+
+def test_completion_suggests_commands():
+    environment = {**os.environ, "_XMTC_COMPLETE": "bash_complete", "COMP_WORDS": "xmtc tr",
+                   "COMP_CWORD": "1"}  # fmt: skip
+    result = subprocess.run(
+        [str(Path(sys.executable).parent / "xmtc")], env=environment, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert "train" in result.stdout
+
+
+def test_version_names_what_it_runs_on(capfd):
+    code, output, _ = xmtc(capfd, "version", "--json")
+    assert code == 0
+    assert {"xmtc", "python", "numpy", "numba"} <= set(json.loads(output))
+    assert xmtc(capfd, "--version")[1].startswith("xmtc ")

@@ -1,0 +1,112 @@
+"""train, predict, evaluate, save and load, as a user types them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import xmtc
+from xmtc.data.planted import planted
+from xmtc.models import one_vs_all
+
+
+@pytest.fixture(scope="module")
+def model():
+    return xmtc.train("one_vs_all", planted())
+
+
+def test_settings_come_as_config_dict_or_keywords():
+    config = one_vs_all.Config(svm=one_vs_all.SvmConfig(cost=2.0))
+    ways = [
+        xmtc.train("one_vs_all", planted(), config),
+        xmtc.train("one_vs_all", planted(), {"svm": {"cost": 2}}),
+        xmtc.train("one_vs_all", planted(), svm={"cost": 2}),
+        xmtc.train("one_vs_all", planted(), {"svm": {"cost": 9}}, svm={"cost": 2}),
+        one_vs_all.train(planted(), config),
+    ]
+    rankings = [way.rank(planted().texts, 3) for way in ways]
+    assert all((ranking.scores == rankings[0].scores).all() for ranking in rankings)
+    assert all(way.config == config for way in ways)
+
+
+def test_predict_gives_names_and_scores_best_first(model):
+    dataset = planted()
+    rows = xmtc.predict(model, dataset.texts[:10], k=3)
+    assert [len(row) for row in rows] == [3] * 10
+    assert all(isinstance(name, str) and isinstance(score, float) for name, score in rows[0])
+    assert rows[0][0][0] in dataset.labels.names
+
+
+def test_a_threshold_leaves_out_what_scores_lower(model):
+    for row in xmtc.predict(model, planted().texts[:10], k=12, threshold=0.5):
+        assert all(score >= 0.5 for _, score in row)
+    assert xmtc.predict(model, ["nothing known"], threshold=2.0) == [[]]
+
+
+def test_a_single_string_is_an_error_that_says_how(model):
+    with pytest.raises(xmtc.DataError, match="list of texts"):
+        xmtc.predict(model, "olive oil")
+
+
+def test_k_must_be_positive(model):
+    with pytest.raises(xmtc.ConfigError, match="k=0"):
+        xmtc.predict(model, ["text"], k=0)
+
+
+def test_labels_never_seen_count_as_misses(model):
+    dataset = planted(seed=4)
+    known = xmtc.evaluate(model, dataset).metrics
+    names = [[*row, "never seen"] for row in _named(dataset)]
+    wider = xmtc.evaluate(model, xmtc.Dataset.of(dataset.texts, names)).metrics
+    assert wider["P@1"] == pytest.approx(known["P@1"])
+    assert wider["R@5"] < known["R@5"]
+
+
+def test_label_names_decide_not_their_order(model):
+    dataset = planted(seed=5)
+    shuffled = xmtc.LabelSpace(tuple(reversed(dataset.labels.names)))
+    turned = xmtc.Dataset(dataset.texts, dataset.relevant[:, ::-1], shuffled)
+    assert xmtc.evaluate(model, turned).metrics == xmtc.evaluate(model, dataset).metrics
+
+
+def test_an_unknown_kind_or_setting_gets_a_hint():
+    with pytest.raises(xmtc.ConfigError, match="did you mean 'one_vs_all'"):
+        xmtc.train("one_vs_al", planted())
+    with pytest.raises(xmtc.ConfigError, match=r"svm.costs.*did you mean 'cost'"):
+        xmtc.train("one_vs_all", planted(), svm={"costs": 2})
+
+
+def test_a_folder_of_an_unknown_kind_is_refused(model, tmp_path, monkeypatch):
+    monkeypatch.setitem(xmtc.models.catalog.KINDS, "from_the_future", ("xmtc.models.x", "X"))
+    future = type("Future", (), {"kind": "from_the_future", "to_parts": model.to_parts})()
+    xmtc.save(future, tmp_path / "model")
+    monkeypatch.delitem(xmtc.models.catalog.KINDS, "from_the_future")
+    with pytest.raises(xmtc.StoreError, match="does not know"):
+        xmtc.load(tmp_path / "model")
+
+
+def test_walking_a_flat_tree_by_hand_gives_the_same_ranking(model):
+    texts = planted().texts[:20]
+    tree = xmtc.LabelTree.flat(len(model.labels))
+    ranking = xmtc.walk(tree, [model.scorer], model.encoder.encode(texts), k=4)
+    assert (ranking.labels == model.rank(texts, 4).labels).all()
+
+
+def test_scores_are_the_dense_product(model):
+    texts = planted().texts[:20]
+    features = model.encoder.encode(texts)
+    margins = features.toarray() @ model.scorer.weights.toarray() + model.scorer.biases
+    ranking = model.rank(texts, 5)
+    rows = np.arange(20)[:, None]
+    assert np.allclose(ranking.scores, 1 / (1 + np.exp(-margins[rows, ranking.labels])), atol=1e-5)
+
+
+def _named(dataset):
+    relevant = dataset.relevant
+    return [
+        [
+            dataset.labels.names[j]
+            for j in relevant.indices[relevant.indptr[i] : relevant.indptr[i + 1]]
+        ]
+        for i in range(len(dataset))
+    ]

@@ -1,0 +1,39 @@
+"""Imports point down only: a room may use the rooms below it, never those beside or above."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "xmtc"
+WORKSHOPS = ["data", "text", "labels", "linear", "neural", "evaluation"]
+BELOW = {
+    "kernels": set(),
+    "core": {"kernels"},
+    **{room: {"core", "kernels"} for room in WORKSHOPS},
+    "models": {"core", "kernels", *WORKSHOPS},
+    "cli": {"core", "kernels", "models", *WORKSHOPS},
+    "server": {"core", "kernels", "models", *WORKSHOPS},
+}
+FILES = [path for path in SOURCE.rglob("*.py") if path.parent != SOURCE]
+
+
+def imports_of(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_point_down(path):
+    room = path.relative_to(SOURCE).parts[0]
+    for name in imports_of(path):
+        parts = name.split(".")
+        if parts[0] == "xmtc" and len(parts) > 1 and parts[1] in BELOW:
+            assert parts[1] in BELOW[room] | {room}, f"{room} must not import {name}"
+        assert parts[0] != "torch" or room == "neural", f"torch belongs into neural/, not {room}"
