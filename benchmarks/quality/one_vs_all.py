@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -12,24 +14,29 @@ if TYPE_CHECKING:
     from xmtc import Dataset, Ranking
     from xmtc.core.arrays import Csr
 
+Measured: TypeAlias = "tuple[Ranking, Timing, Timing]"  # fitting, ranking
+
 SETTINGS: dict[str, Any] = {
     "data": "eurlex4k-proxy trn and tst (not the papers' Eurlex-4K)",
     "text": {"min_df": 2},  # as the peers' table was measured
-    "sklearn": {"C": 1},
+    "sklearn": {  # LinearSVC as it comes, and stopping as early as xmtc does
+        "scikit-learn": {"C": 1},
+        "scikit-learn, tol 0.1": {"C": 1, "tol": 0.1},
+    },
     "ks": [1, 3, 5],
     "remarks": [
         "both are given the same TF-IDF features, made by xmtc, untimed; settings are fixed and "
         "were not chosen by looking at the test part",
         "xmtc's settings are its defaults; its kernels are compiled beforehand on 200 texts",
         "scikit-learn's features are turned into float64 beforehand, as it would do per label",
-        "each is fitted once, one after the other",
+        "each is fitted once, one after the other; claims are about scikit-learn's better figure",
     ],
 }
 POINTS_BELOW = 0.3
 
 
 def run(options: Options) -> list[Measurement]:
-    """Fit and rank with ours, then with scikit-learn."""
+    """Fit and rank with ours, then with scikit-learn's."""
     import xmtc
     from xmtc.text import tfidf
 
@@ -40,9 +47,9 @@ def run(options: Options) -> list[Measurement]:
     given = xmtc.Dataset((), train.relevant, train.labels, features)
     encoded = encoder.encode(test.texts)
     rows = []
-    for system, measure in (("xmtc", _xmtc), ("scikit-learn", _sklearn)):
+    for system, measure in _systems(options).items():
         say(f"{system} fits {len(train.labels):,} labels")
-        ranking, fit, rank = measure(given, encoded, options)
+        ranking, fit, rank = measure(given, encoded)
         rows.append({
             "system": system, "threads": options.threads, "texts": len(train),
             "labels": len(train.labels), "features": features.shape[1],
@@ -55,18 +62,27 @@ def run(options: Options) -> list[Measurement]:
 
 def check(measurements: list[Measurement]) -> list[Claim]:
     """Differences in points, and the ratio of fitting times."""
-    ours, theirs = (one(measurements, system=name) for name in ("xmtc", "scikit-learn"))
+    ours = one(measurements, system="xmtc")
+    theirs = [one(measurements, system=name) for name in SETTINGS["sklearn"]]
     claims = []
     for k in SETTINGS["ks"]:
-        ahead = ours[f"P@{k}"] - theirs[f"P@{k}"]
+        ahead = ours[f"P@{k}"] - max(row[f"P@{k}"] for row in theirs)
         claims.append(Claim(
             f"P@{k} is at most {POINTS_BELOW} points below scikit-learn's (points ahead)",
             ahead >= -POINTS_BELOW, ahead))  # fmt: skip
-    ratio = theirs["fit_seconds"] / ours["fit_seconds"]
+    ratio = min(row["fit_seconds"] for row in theirs) / ours["fit_seconds"]
     return [*claims, Claim("xmtc fits faster than scikit-learn (times as fast)", ratio > 1, ratio)]
 
 
-def _xmtc(train: Dataset, encoded: Csr, options: Options) -> tuple[Ranking, Timing, Timing]:
+def _systems(options: Options) -> dict[str, Callable[[Dataset, Csr], Measured]]:
+    """Name -> a function that fits to a training set and ranks the encoded test texts."""
+    ways: dict[str, Callable[[Dataset, Csr], Measured]] = {"xmtc": partial(_xmtc, options)}
+    for name, svm in SETTINGS["sklearn"].items():
+        ways[name] = partial(_sklearn, options, svm)
+    return ways
+
+
+def _xmtc(options: Options, train: Dataset, encoded: Csr) -> Measured:
     from xmtc.linear.svm import SvmConfig
     from xmtc.models import one_vs_all
 
@@ -77,7 +93,7 @@ def _xmtc(train: Dataset, encoded: Csr, options: Options) -> tuple[Ranking, Timi
     return ranking, fit, rank
 
 
-def _sklearn(train: Dataset, encoded: Csr, options: Options) -> tuple[Ranking, Timing, Timing]:
+def _sklearn(options: Options, svm: dict[str, Any], train: Dataset, encoded: Csr) -> Measured:
     import scipy.sparse as sp
     from sklearn.multiclass import OneVsRestClassifier
     from sklearn.svm import LinearSVC
@@ -85,8 +101,8 @@ def _sklearn(train: Dataset, encoded: Csr, options: Options) -> tuple[Ranking, T
     assert train.features is not None
     features = sp.csr_matrix(train.features, dtype=np.float64)
     relevant = sp.csr_matrix(train.relevant, dtype=np.int32)
-    svm = LinearSVC(**SETTINGS["sklearn"], random_state=options.seed)
-    model = OneVsRestClassifier(svm, n_jobs=options.threads)
+    classifier = LinearSVC(**svm, random_state=options.seed)
+    model = OneVsRestClassifier(classifier, n_jobs=options.threads)
     _, fit = timed(lambda: model.fit(features, relevant))
     texts = sp.csr_matrix(encoded, dtype=np.float64)
     ranking, rank = timed(lambda: _best(model.decision_function(texts), max(SETTINGS["ks"])))

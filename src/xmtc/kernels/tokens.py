@@ -1,9 +1,7 @@
 """Counts terms in UTF-8 bytes: lower-case, cut into words or character n-grams, look up, count.
 
 A text is first normalised into one buffer, " word word word ": every term, whether a word, several
-words or some characters of one padded word, is then a span of that buffer. A table of terms is an
-open-addressing hash table: `slots` holds pairs of a term's key and 1 + its id, `blob` and `starts`
-the bytes. The key of a short word is the word itself, so that most look-ups end there.
+words or some characters of one padded word, is then a span of that buffer.
 """
 
 from __future__ import annotations
@@ -11,12 +9,20 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from xmtc.kernels.terms import (
+    HASH_START,
+    HASH_STEP,
+    Table,
+    finished_key,
+    grown,
+    hash_all,
+    insert,
+    key_of,
+    look_up,
+)
 from xmtc.kernels.types import Bytes, Ints, Longs
 
 SPACE = 32
-LONGEST_PACKED = 7  # bytes of a term that fit into its key beside its length
-HASHED = np.uint64(1 << 63)  # marks the keys of longer terms: FNV-1a
-HASH_START, HASH_STEP = np.uint64(14695981039346656037), np.uint64(1099511628211)
 MAX_SPANS_PER_CHARACTER = 64  # bounds the scratch space; no useful n-gram range is wider
 
 
@@ -48,27 +54,6 @@ def count_terms(
     """Count the known terms: CSR (indptr, terms, counts), terms in order of first appearance."""
     arrays = (table.slots, table.blob, table.starts)
     return _count(text, starts, *analysis.args, buckets, *arrays)
-
-
-class Table:
-    """The terms of a vocabulary, ready for look-up. Its arrays never change."""
-
-    def __init__(self, blob: Bytes, starts: Longs) -> None:
-        self.blob, self.starts = blob, starts
-        self.slots = _index(blob, starts)
-
-
-def merge_terms(tables: list[tuple[Bytes, Longs]]) -> tuple[Bytes, Longs, list[Ints]]:
-    """Several tables as one, in order of first appearance, and where each one's terms went."""
-    blob, starts = np.empty(1 << 16, np.uint8), np.zeros(1 << 12, np.int64)
-    slots, known = np.zeros(1 << 14, np.uint64), 0
-    moved = []
-    for other_blob, other_starts in tables:
-        ids, blob, starts, slots, known = _merge(
-            blob, starts, slots, known, other_blob, other_starts
-        )
-        moved.append(ids)
-    return blob[: starts[known]].copy(), starts[: known + 1].copy(), moved
 
 
 @njit(cache=True, nogil=True)
@@ -105,7 +90,7 @@ def _normalise(text, position, end, fold, min_chars, out, word_at, keys):
             chars += 1
         if chars >= min_chars:
             word_at[words] = begin
-            keys[words] = _finished(packed, hashed, size - begin)
+            keys[words] = finished_key(packed, hashed, size - begin)
             words += 1
             out[size] = SPACE
             begin = size + 1
@@ -125,23 +110,6 @@ def _folded(fold, point):
     if point < len(fold):
         return np.int64(fold[point])
     return point if fold[-1] >= 0 else np.int64(-1)
-
-
-@njit(cache=True, nogil=True)
-def _finished(packed, hashed, size):
-    """A term's key: short terms are their own bytes, long ones a hash with the top bit set."""
-    if size <= LONGEST_PACKED:
-        return packed | (np.uint64(size) << np.uint64(56))
-    return hashed | HASHED
-
-
-@njit(cache=True, nogil=True)
-def _key(buffer, begin, end):
-    packed, hashed = np.uint64(0), HASH_START
-    for place in range(begin, end):
-        packed = (packed << np.uint64(8)) | np.uint64(buffer[place])
-        hashed = (hashed ^ np.uint64(buffer[place])) * HASH_STEP
-    return _finished(packed, hashed, end - begin)
 
 
 @njit(cache=True, nogil=True)
@@ -212,107 +180,6 @@ def _char_spans(out, words, word_at, shortest, longest, begins, ends, char_at):
 
 
 @njit(cache=True, nogil=True)
-def _mixed(key):
-    """The key with its bits spread, so that its low bits can choose a place."""
-    key = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-    return key ^ (key >> np.uint64(29))
-
-
-@njit(cache=True, nogil=True)
-def _find(slots, blob, starts, buffer, begin, end, key):
-    """(place in slots, id), id -1 when the term is not there and the place is free."""
-    mask = np.int64(len(slots) // 2 - 1)
-    place = np.int64(_mixed(key)) & mask
-    while True:
-        term = np.int64(slots[2 * place + 1]) - 1
-        if term < 0:
-            return place, term
-        if slots[2 * place] == key and (
-            key < HASHED or _same(blob, starts[term], starts[term + 1], buffer, begin, end)
-        ):
-            return place, term
-        place = (place + 1) & mask
-
-
-@njit(cache=True, nogil=True)
-def _same(blob, start, stop, buffer, begin, end):
-    if stop - start != end - begin:
-        return False
-    for offset in range(stop - start):
-        if blob[start + offset] != buffer[begin + offset]:
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True)
-def _index(blob, starts):
-    """Slots for a finished table, at most half full."""
-    terms = len(starts) - 1
-    capacity = 16
-    while capacity < 2 * terms + 2:
-        capacity *= 2
-    slots = np.zeros(2 * capacity, np.uint64)
-    for term in range(terms):
-        key = _key(blob, starts[term], starts[term + 1])
-        place = np.int64(_mixed(key)) & (capacity - 1)
-        while slots[2 * place + 1] != np.uint64(0):
-            place = (place + 1) & (capacity - 1)
-        slots[2 * place] = key
-        slots[2 * place + 1] = np.uint64(term + 1)
-    return slots
-
-
-@njit(cache=True, nogil=True)
-def _grown(array, needed):
-    """The array, or a copy twice as long or more when `needed` does not fit."""
-    if needed <= len(array):
-        return array
-    larger = np.empty(max(needed, 2 * len(array)), array.dtype)
-    for place in range(len(array)):  # a slice assignment would take seconds to compile
-        larger[place] = array[place]
-    return larger
-
-
-@njit(cache=True, nogil=True)
-def _insert(slots, blob, starts, known, buffer, begin, end):
-    """Append a new term as number `known`; the arrays may be replaced by longer ones."""
-    size = starts[known]
-    blob = _grown(blob, size + end - begin)
-    starts = _grown(starts, known + 2)
-    for place in range(begin, end):
-        blob[size + place - begin] = buffer[place]
-    starts[known + 1] = size + end - begin
-    if 4 * (known + 1) > len(slots):
-        return _index(blob, starts[: known + 2]), blob, starts
-    key = _key(buffer, begin, end)
-    place, _ = _find(slots, blob, starts, buffer, begin, end, key)
-    slots[2 * place] = key
-    slots[2 * place + 1] = np.uint64(known + 1)
-    return slots, blob, starts
-
-
-@njit(cache=True, nogil=True)
-def _merge(blob, starts, slots, known, other_blob, other_starts):
-    begins, ends = other_starts[:-1], other_starts[1:]
-    ids, keys = np.empty(len(begins), np.int64), np.empty(len(begins), np.uint64)
-    for other in range(len(ids)):
-        keys[other] = _key(other_blob, begins[other], ends[other])
-    done = 0
-    while True:
-        done = _look_up(
-            other_blob, begins, ends, keys, done, len(ids), slots, blob, starts, True, ids
-        )
-        if done == len(ids):
-            return ids.astype(np.int32), blob, starts, slots, known
-        slots, blob, starts = _insert(
-            slots, blob, starts, known, other_blob, begins[done], ends[done]
-        )
-        ids[done] = known
-        known += 1
-        done += 1
-
-
-@njit(cache=True, nogil=True)
 def _cut(text, begin, end, fold, min_chars, shortest, longest, chars, scratch):
     """Cut one text into terms: fills scratch's buffer, begins, ends and keys; returns how many."""
     out, word_at, begins, ends, keys, char_at = scratch
@@ -323,7 +190,7 @@ def _cut(text, begin, end, fold, min_chars, shortest, longest, chars, scratch):
         terms = _word_spans(words, word_at, shortest, longest, begins, ends)
     single_words = words if shortest == 1 and not chars else 0
     for term in range(single_words, terms):
-        keys[term] = _key(out, begins[term], ends[term])
+        keys[term] = key_of(out, begins[term], ends[term])
     return terms
 
 
@@ -342,23 +209,6 @@ def _scratch(starts, ranges):
         np.empty(room * ranges, np.uint64),
         np.empty(room, np.int64),
     )
-
-
-@njit(cache=True, nogil=True)
-def _look_up(out, begins, ends, keys, done, terms, slots, blob, starts, stop_at_new, ids):
-    """Fill `ids` from place `done` on; returns where it stopped: at a new term, or at the end."""
-    while done < terms:
-        _, ids[done] = _find(slots, blob, starts, out, begins[done], ends[done], keys[done])
-        if stop_at_new and ids[done] < 0:
-            return done
-        done += 1
-    return done
-
-
-@njit(cache=True, nogil=True)
-def _hash_all(keys, terms, buckets, ids):
-    for term in range(terms):
-        ids[term] = np.int64(_mixed(keys[term]) % np.uint64(buckets))
 
 
 @njit(cache=True, nogil=True)
@@ -397,22 +247,22 @@ def _learn(text, starts, fold, min_chars, shortest, longest, chars, buckets):
         terms = _cut(text, begin, end, fold, min_chars, shortest, longest, chars, scratch)
         done = 0
         while buckets == 0:
-            done = _look_up(
+            done = look_up(
                 out, begins, ends, keys, done, terms, slots, blob, term_starts, True, ids
             )
             if done == terms:
                 break
-            slots, blob, term_starts = _insert(
+            slots, blob, term_starts = insert(
                 slots, blob, term_starts, known, out, begins[done], ends[done]
             )
             ids[done] = known
             known += 1
             done += 1
         if buckets > 0:
-            _hash_all(keys, terms, buckets, ids)
+            hash_all(keys, terms, buckets, ids)
         while known > len(place_of):
             place_of, in_texts = _doubled(place_of), _doubled(in_texts)
-        rows, counts = _grown(rows, first + terms), _grown(counts, first + terms)
+        rows, counts = grown(rows, first + terms), grown(counts, first + terms)
         size = _tally(ids, terms, place_of, first, rows, counts)
         for entry in range(first, size):
             in_texts[rows[entry]] += 1
@@ -449,9 +299,9 @@ def _count(
         begin, end, first = starts[row], starts[row + 1], indptr[row]
         terms = _cut(text, begin, end, fold, min_chars, shortest, longest, chars, scratch)
         if buckets > 0:
-            _hash_all(keys, terms, buckets, ids)
+            hash_all(keys, terms, buckets, ids)
         else:
-            _look_up(out, begins, ends, keys, 0, terms, slots, blob, term_starts, False, ids)
-        rows, counts = _grown(rows, first + terms), _grown(counts, first + terms)
+            look_up(out, begins, ends, keys, 0, terms, slots, blob, term_starts, False, ids)
+        rows, counts = grown(rows, first + terms), grown(counts, first + terms)
         indptr[row + 1] = _tally(ids, terms, place_of, first, rows, counts)
     return indptr, rows[: indptr[-1]].copy(), counts[: indptr[-1]].copy()

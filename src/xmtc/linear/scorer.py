@@ -46,7 +46,7 @@ class LinearScorer:
         weights = parts.csr(f"{prefix}.weights", features, nodes)
         biases = parts.array(f"{prefix}.biases", np.float32, (nodes,))
         for numbers in (weights.data, biases):
-            if np.abs(numbers).max(initial=0) > MAX_WEIGHT:
+            if max(numbers.max(initial=0), -numbers.min(initial=0)) > MAX_WEIGHT:
                 raise StoreError(f"the weights of {prefix!r} are too large; the folder is damaged.")
         return LinearScorer(weights, biases)
 

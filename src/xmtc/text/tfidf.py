@@ -17,7 +17,8 @@ from xmtc.core.parts import Parts
 from xmtc.core.progress import step
 from xmtc.core.threads import in_threads, thread_count
 from xmtc.kernels.csr import renumber_columns, tfidf_weights
-from xmtc.kernels.tokens import Analysis, Table, count_terms, learn_terms, merge_terms
+from xmtc.kernels.terms import Table, merge_terms
+from xmtc.kernels.tokens import Analysis, count_terms, learn_terms
 from xmtc.text import alphabet
 
 R = TypeVar("R")
