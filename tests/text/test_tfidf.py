@@ -13,6 +13,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 import xmtc
 from xmtc.core.errors import ConfigError, DataError
+from xmtc.core.parts import Parts
 from xmtc.text import alphabet, tfidf
 from xmtc.text.tfidf import TfidfConfig
 
@@ -190,3 +191,19 @@ def test_feature_rows_of_the_right_width_pass_through():
 def test_impossible_settings_are_refused(bad):
     with pytest.raises(ConfigError, match=next(iter(bad)).split("_")[1]):
         TfidfConfig(**bad)
+
+
+def test_a_saved_vocabulary_with_a_twin_is_refused(tmp_path):
+    model = xmtc.train(
+        "one_vs_all", xmtc.Dataset.of(["aa bb", "cc longer_than_seven"], [["x"], ["y"]])
+    )
+    parts = model.to_parts()
+    arrays = dict(parts.arrays)
+    terms = b"aabbaalonger_than_seven"
+    arrays["encoder.terms"] = np.frombuffer(terms, np.uint8)
+    arrays["encoder.term_starts"] = np.array([0, 2, 4, 6, len(terms)])
+    twin = type("Twin", (), {"kind": "one_vs_all", "to_parts": lambda self: Parts(
+        parts.settings, parts.labels, parts.trained_on, arrays)})()  # fmt: skip
+    xmtc.save(twin, tmp_path / "model")
+    with pytest.raises(xmtc.StoreError, match="twice"):
+        xmtc.load(tmp_path / "model")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -49,26 +48,36 @@ def step(title: str, total: int | None = None) -> Iterator[Advance]:
 
 class _Bar:
     def __init__(self, title: str, total: int | None) -> None:
-        self.title, self.total = title, total
-        self.done, self.started = 0, time.monotonic()
+        self.title, self.total, self.done = title, total, 0
         self.task: TaskID | None = None
+        self.closed = False
+        # A clock of its own, because the first step may be a long one: kernels compile in it.
+        self.clock = threading.Timer(PATIENCE, self.open)
+        self.clock.daemon = True
+        if PATIENCE > 0:
+            self.clock.start()
+        else:
+            self.open()
 
     def advance(self, amount: int) -> None:
         with _turn:
             self.done += amount
-            if self.task is None and time.monotonic() - self.started > PATIENCE:
-                self.open()
             if self.task is not None:
                 _live[-1].update(self.task, completed=self.done)
 
     def open(self) -> None:
-        if not _live:
-            _live.append(_display())
-            _live[-1].start()
-        self.task = _live[-1].add_task(self.title, total=self.total, completed=self.done)
+        with _turn:
+            if self.closed:
+                return
+            if not _live:
+                _live.append(_display())
+                _live[-1].start()
+            self.task = _live[-1].add_task(self.title, total=self.total, completed=self.done)
 
     def close(self) -> None:
+        self.clock.cancel()
         with _turn:
+            self.closed = True
             if self.task is None:
                 return
             if len(_live[-1].tasks) > 1:

@@ -287,14 +287,16 @@ _DTYPES = {
 
 
 def _view(path: Path, mapped: Any, start: int, name: str, entry: Any, declared: Any) -> Array:
-    dtype = _DTYPES.get(entry["dtype"], "")
-    if not dtype or declared != {"dtype": dtype, "shape": entry["shape"]}:
+    known = _DTYPES.get(entry["dtype"])
+    if known is None or declared != {"dtype": known, "shape": entry["shape"]}:
         raise StoreError(f"{path}: array {name!r} is not as its manifest says.")
     begin, end = entry["data_offsets"]
-    if (start + begin) % np.dtype(dtype).itemsize:
+    dtype = np.dtype(known)
+    if (start + begin) % dtype.itemsize:
         raise StoreError(f"{path}: array {name!r} begins at an odd place; ours are aligned.")
-    values = np.frombuffer(mapped, np.uint8, end - begin, start + begin)
-    array: Array = values.view(dtype).reshape(entry["shape"])
+    # Not by way of bytes: SciPy copies arrays that seem to be a small part of their base.
+    values = np.frombuffer(mapped, dtype, (end - begin) // dtype.itemsize, start + begin)
+    array: Array = values.reshape(entry["shape"])
     return array
 
 

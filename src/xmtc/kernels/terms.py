@@ -23,6 +23,8 @@ class Table:
     def __init__(self, blob: Bytes, starts: Longs) -> None:
         self.blob, self.starts = blob, starts
         self.slots = _index(blob, starts)
+        if not len(self.slots):
+            raise ValueError("a term occurs twice")
 
 
 def merge_terms(tables: list[tuple[Bytes, Longs]]) -> tuple[Bytes, Longs, list[Ints]]:
@@ -90,7 +92,7 @@ def _same(blob, start, stop, buffer, begin, end):
 
 @njit(cache=True, nogil=True)
 def _index(blob, starts):
-    """Slots for a finished table, at most half full."""
+    """Slots for a finished table, at most half full; none at all when a term occurs twice."""
     terms = len(starts) - 1
     capacity = 16
     while capacity < 2 * terms + 2:
@@ -98,9 +100,9 @@ def _index(blob, starts):
     slots = np.zeros(2 * capacity, np.uint64)
     for term in range(terms):
         key = key_of(blob, starts[term], starts[term + 1])
-        place = np.int64(_mixed(key)) & (capacity - 1)
-        while slots[2 * place + 1] != np.uint64(0):
-            place = (place + 1) & (capacity - 1)
+        place, twin = _find(slots, blob, starts, blob, starts[term], starts[term + 1], key)
+        if twin >= 0:
+            return slots[:0]
         slots[2 * place] = key
         slots[2 * place + 1] = np.uint64(term + 1)
     return slots

@@ -18,7 +18,7 @@ def best(ids: Ints, scores: Floats, k: int) -> tuple[Ints, Floats]:
     top_ids = np.full((len(ids), k), -1, np.int32)
     top_scores = np.full((len(ids), k), -np.inf, np.float32)
     if k > 0:
-        _fill_best(ids, scores, top_ids, top_scores)
+        _fill_best(ids, scores.astype(np.float32, copy=False), top_ids, top_scores)
     return top_ids, top_scores
 
 

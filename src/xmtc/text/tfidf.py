@@ -144,7 +144,12 @@ class Tfidf:
             raise DataError(f"a term points beyond the {len(idf)} columns")
         if (np.bincount(used, minlength=len(idf)) != 1).any():
             raise DataError("each column must belong to one term")
-        return Tfidf(config, idf, terms, starts, columns)
+        encoder = Tfidf(config, idf, terms, starts, columns)
+        try:
+            encoder.table  # noqa: B018  (built now, so that a twin is found now)
+        except ValueError as error:
+            raise DataError(f"the vocabulary cannot be used: {error}") from None
+        return encoder
 
 
 def learn(texts: Sequence[str], config: TfidfConfig) -> tuple[Tfidf, Csr]:

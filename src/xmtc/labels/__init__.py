@@ -1,0 +1,1 @@
+"""Describes labels by vectors and groups them into trees."""

@@ -1,0 +1,157 @@
+"""Label trees: labels that are alike end up under one node."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from xmtc.core.arrays import Csr, Longs
+from xmtc.core.errors import DataError, require
+from xmtc.core.labels import LabelSpace
+from xmtc.core.tree import MAX_DEPTH, LabelTree
+from xmtc.kernels.assign import Matrix, nearest_centres, split_in_half
+from xmtc.labels.partition import Split, every, grow, tree_of
+
+
+@dataclass(frozen=True)
+class TreeConfig:
+    """How labels are grouped."""
+
+    method: Literal["balanced", "kmeans", "random", "frequency"] = "balanced"  # how nodes are split
+    arity: int = 16  # children of a node; a power of 2 for balanced trees
+    max_leaf: int = 16  # labels below a node that is not split further
+    max_depth: int = 20  # levels above the labels, at most
+    stop: Literal["still", "gain"] = "still"  # k-means ends: nothing moves (PECOS), or little gain
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        binary = self.method == "balanced"
+        power = self.arity >= 2 and self.arity & (self.arity - 1) == 0
+        require(power or (not binary and self.arity >= 2), "arity", self.arity,
+                "must be a power of 2 for balanced trees, at least 2 for others")  # fmt: skip
+        require(self.max_leaf >= 1, "max_leaf", self.max_leaf, "must be at least 1")
+        require(1 <= self.max_depth < MAX_DEPTH, "max_depth", self.max_depth,
+                f"must lie between 1 and {MAX_DEPTH - 1}")  # fmt: skip
+
+
+def build_tree(vectors: Csr, counts: Longs, config: TreeConfig) -> LabelTree:
+    """The tree over labels described by `vectors` (labels, features), seen `counts` times."""
+    labels = vectors.shape[0]
+    if config.method == "balanced":
+        return balanced_tree(vectors, config)
+    splits: dict[str, Split] = {
+        "kmeans": _into_clusters(vectors, config),
+        "random": _at_random(config),
+        "frequency": _by_mass(counts, config),
+    }
+    return tree_of(grow(labels, splits[config.method], config.seed, config.max_depth), labels)
+
+
+def balanced_tree(vectors: Csr, config: TreeConfig) -> LabelTree:
+    """Halves of halves, `log2(arity)` of them to a level."""
+    labels, halvings = vectors.shape[0], int(math.log2(config.arity))
+    depth = min(halvings_for(labels, config.max_leaf), config.max_depth * halvings, MAX_DEPTH - 1)
+    levels = grow(labels, _in_half(vectors, config), config.seed, depth)
+    return tree_of(every(levels, halvings, config.arity), labels)
+
+
+def halvings_for(labels: int, max_leaf: int) -> int:
+    """How often the labels are halved until at most `max_leaf` are left: ceil(log2(L / leaf))."""
+    return max(0, math.ceil(math.log2(max(1, labels) / max_leaf)))
+
+
+def given_tree(labels: LabelSpace, parent_of: Mapping[str, str]) -> LabelTree:
+    """The tree that `parent_of` describes: name -> name of its parent, labels or not.
+
+    A label that is itself a parent becomes a leaf below itself. Labels without a parent hang from
+    the root.
+    """
+    inner = set(parent_of.values())
+    paths = [_path(name, parent_of, name in inner) for name in labels.names]
+    depth = max(map(len, paths), default=0)
+    if depth >= MAX_DEPTH:
+        raise DataError(
+            f"the given tree is {depth} levels deep; at most {MAX_DEPTH - 1} are allowed."
+        )
+    levels = []
+    for level in range(1, depth + 1):
+        heads = [
+            tuple(path[:level]) or (name,) for path, name in zip(paths, labels.names, strict=True)
+        ]
+        places = {head: place for place, head in enumerate(dict.fromkeys(heads))}
+        levels.append(np.array([places[head] for head in heads], np.int32))
+    return tree_of(levels, len(labels))
+
+
+def _path(name: str, parent_of: Mapping[str, str], is_inner: bool) -> list[str]:
+    """The nodes above a label, from the top down."""
+    path = [name] if is_inner else []
+    seen, above = {name}, parent_of.get(name)
+    while above is not None:
+        if above in seen:
+            raise DataError(f"the given tree has a circle: {name!r} is above itself.")
+        seen.add(above)
+        path.append(above)
+        above = parent_of.get(above)
+    return path[::-1]
+
+
+def _in_half(vectors: Csr, config: TreeConfig) -> Split:
+    matrix, features = _arrays(vectors), vectors.shape[1]
+    min_gain, passes = (1e-4, 100) if config.stop == "gain" else (-1.0, 20)
+
+    def split(labels: Longs, rng: np.random.Generator) -> Sequence[Longs]:
+        if len(labels) < 2 or (config.stop == "gain" and len(labels) <= config.max_leaf):
+            return []
+        first, second = rng.choice(labels, 2, replace=False)
+        left, right, _ = split_in_half(matrix, features, labels, (first, second), min_gain, passes)
+        return [left, right]
+
+    return split
+
+
+def _into_clusters(vectors: Csr, config: TreeConfig) -> Split:
+    """Plain spherical k-means (Bonsai): clusters of any size, none empty, none with one label."""
+    matrix, features = _arrays(vectors), vectors.shape[1]
+
+    def split(labels: Longs, rng: np.random.Generator) -> Sequence[Longs]:
+        if len(labels) <= max(config.arity, config.max_leaf):
+            return []
+        centres = np.sort(rng.choice(labels, config.arity, replace=False))
+        nearest = nearest_centres(matrix, features, labels, centres, 1e-4, 100)
+        parts = [labels[nearest == cluster] for cluster in np.unique(nearest)]
+        return parts if len(parts) > 1 else []
+
+    return split
+
+
+def _at_random(config: TreeConfig) -> Split:
+    def split(labels: Longs, rng: np.random.Generator) -> Sequence[Longs]:
+        if len(labels) <= config.max_leaf:
+            return []
+        parts = min(config.arity, math.ceil(len(labels) / config.max_leaf))
+        return [np.sort(part) for part in np.array_split(rng.permutation(labels), parts)]
+
+    return split
+
+
+def _by_mass(counts: Longs, config: TreeConfig) -> Split:
+    """Children of about equal total frequency: frequent labels end up near the root."""
+
+    def split(labels: Longs, rng: np.random.Generator) -> Sequence[Longs]:
+        if len(labels) <= config.max_leaf:
+            return []
+        order = labels[np.argsort(-counts[labels], kind="stable")]
+        mass = np.cumsum(counts[order] + 1)
+        child = np.minimum((mass - 1) * config.arity // mass[-1], config.arity - 1)
+        return [np.sort(order[child == place]) for place in np.unique(child)]
+
+    return split
+
+
+def _arrays(matrix: Csr) -> Matrix:
+    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False), matrix.data

@@ -1,0 +1,239 @@
+"""Settings travel through dicts, JSON, TOML and command lines, and refuse what makes no sense."""
+
+import dataclasses
+import json
+import types
+import typing
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from xmtc.core import config
+from xmtc.core.errors import ConfigError, require
+from xmtc.models import catalog
+
+CLASSES = [catalog.module_of(kind).Config for kind in catalog.KINDS]
+every_class = pytest.mark.parametrize("cls", CLASSES, ids=list(catalog.KINDS))
+
+
+@dataclass(frozen=True)
+class Inner:
+    """Made up, so that every type of setting occurs."""
+
+    cost: float = 1.0  # higher: closer
+    sizes: tuple[int, ...] = (16, 256)
+    rounds: int = 3
+
+    def __post_init__(self):
+        require(self.rounds >= 1, "rounds", self.rounds, "must be at least 1")
+
+
+@dataclass(frozen=True)
+class Outer:
+    """One of each."""
+
+    mode: typing.Literal["word", "char"] = "word"  # how to cut
+    limit: int | None = None
+    share: float | None = None
+    name: str = "x"
+    fast: bool = False
+    inner: Inner = field(default_factory=Inner)
+
+
+def values_of(hint):
+    """Any value that a setting of this type may have."""
+    origin, options = typing.get_origin(hint), typing.get_args(hint)
+    if dataclasses.is_dataclass(hint):
+        return instances(hint)
+    if origin in (types.UnionType, typing.Union):
+        return st.none() | values_of(options[0])
+    if origin is typing.Literal:
+        return st.sampled_from(options)
+    if origin is tuple:
+        return st.lists(values_of(options[0]), max_size=4).map(tuple)
+    whole = st.integers(1, 20) | st.integers(-(2**63) + 1, 2**63 - 1)
+    real = st.floats(0.001, 1) | st.floats(allow_nan=False, allow_infinity=False)
+    return {int: whole, float: real, bool: st.booleans(), str: st.text(max_size=9)}[hint]
+
+
+@st.composite
+def instances(draw, cls):
+    hints = typing.get_type_hints(cls)
+    values = {}
+    for item in dataclasses.fields(cls):
+        if draw(st.booleans()):
+            values[item.name] = draw(values_of(hints[item.name]))
+    try:
+        return cls(**values)
+    except ConfigError:
+        assume(False)
+
+
+def leaves(values, prefix=""):
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from leaves(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+patient = settings(
+    max_examples=60,
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
+)
+
+
+@pytest.mark.parametrize("cls", [Outer, *CLASSES])
+@patient
+@given(data=st.data())
+def test_settings_come_back_from_a_dict_and_from_json(cls, data):
+    before = data.draw(instances(cls))
+    assert config.from_dict(cls, config.to_dict(before)) == before
+    assert config.from_dict(cls, json.loads(json.dumps(config.to_dict(before)))) == before
+
+
+@pytest.mark.parametrize("cls", [Outer, *CLASSES])
+@patient
+@given(data=st.data())
+def test_settings_come_back_from_a_toml_file(cls, data, tmp_path_factory):
+    before = data.draw(instances(cls))
+    path = tmp_path_factory.mktemp("toml") / "settings.toml"
+    path.write_bytes(config.to_toml(before).encode())
+    assert config.from_dict(cls, config.read_toml(path)) == before
+
+
+@every_class
+@patient
+@given(data=st.data())
+def test_settings_come_back_from_a_command_line(cls, data):
+    before = data.draw(instances(cls))
+    pairs = [f"{name}={value}" for name, value in leaves(config.to_dict(before))]
+    assert config.from_dict(cls, config.assignments(pairs)) == before
+
+
+@pytest.mark.parametrize("cls", [Outer, *CLASSES])
+def test_what_is_not_named_keeps_its_default(cls):
+    assert config.from_dict(cls, {}) == cls()
+    table = {setting.name: setting.default for setting in config.settings_of(cls)}
+    plain = {n: tuple(v) if isinstance(v, list) else v for n, v in leaves(config.to_dict(cls()))}
+    assert table == plain
+
+
+def test_a_settings_table_has_names_types_defaults_and_comments():
+    table = {setting.name: setting for setting in config.settings_of(Outer)}
+    assert list(table) == ["mode", "limit", "share", "name", "fast",
+                           "inner.cost", "inner.sizes", "inner.rounds"]  # fmt: skip
+    assert table["mode"].type == "word | char"
+    assert table["mode"].about == "how to cut"
+    assert table["inner.cost"].default == 1.0
+    assert table["inner.cost"].about == "higher: closer"
+
+
+@pytest.mark.parametrize("name", [s.name for cls in CLASSES for s in config.settings_of(cls)])
+def test_a_misspelt_setting_gets_the_right_one_suggested(name):
+    cls = next(c for c in CLASSES if name in [s.name for s in config.settings_of(c)])
+    with pytest.raises(ConfigError) as error:
+        config.from_dict(cls, config.assignments([f"{name}x=1"]))
+    assert f"no setting '{name}x'; did you mean '{name.split('.')[-1]}'?" in str(error.value)
+
+
+def test_a_setting_unlike_any_other_gets_the_list():
+    with pytest.raises(ConfigError, match=r"no setting 'inner.zzz'\. There is: inner.cost, "):
+        config.from_dict(Outer, {"inner": {"zzz": 1}})
+    with pytest.raises(ConfigError, match="no setting '1'"):
+        config.from_dict(Outer, {1: 1})
+
+
+WRONG = [
+    ("limit", [1.5, "x", "1.5", True, [], {}, float("nan"), float("inf"), 2**63, -(10**400), "²"]),
+    ("inner.cost", ["x", None, True, [1], {}, "nan", "inf", float("nan"), float("inf"), 10**400]),
+    ("name", [1, None, True, ["x"], {}]),
+    ("fast", [2, "maybe", None, [], 1.0, ""]),
+    ("mode", ["words", 1, None, ["word"], {}, True]),
+    ("inner.sizes", [1, None, {"a": 1}, [1, "x"], [[1]], [None], "1,x", True]),
+    ("inner.rounds", [None, "", "none", 0, -1]),
+    ("inner", [1, None, "x", [], [("cost", 1)]]),
+    ("share", ["x", True, [], "nan"]),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), [(n, v) for n, values in WRONG for v in values])
+def test_a_value_of_the_wrong_kind_is_an_error_that_names_the_setting(name, value):
+    *groups, last = name.split(".")
+    values = {last: value}
+    for group in groups:
+        values = {group: values}
+    with pytest.raises(ConfigError, match=last):
+        config.from_dict(Outer, values)
+
+
+@pytest.mark.parametrize(
+    ("pair", "name", "value"),
+    [("limit=5", "limit", 5), ("limit=none", "limit", None), ("limit=", "limit", None),
+     ("limit=9007199254740993", "limit", 2**53 + 1), ("share=1e-3", "share", 0.001),
+     ("fast=Yes", "fast", True), ("fast=0", "fast", False), ("name= a=b ", "name", "a=b"),
+     ("mode=char", "mode", "char")],
+)  # fmt: skip
+def test_words_on_a_command_line_become_values(pair, name, value):
+    assert getattr(config.from_dict(Outer, config.assignments([pair])), name) == value
+
+
+@pytest.mark.parametrize("text", ["4,5", "[4, 5]", "(4,5,)", " 4 , 5 "])
+def test_a_list_can_be_written_in_several_ways(text):
+    values = config.assignments([f"inner.sizes={text}"])
+    assert config.from_dict(Outer, values).inner.sizes == (4, 5)
+
+
+def test_later_assignments_win():
+    assert config.assignments(["a=1", "b.c=2", "b.d=3", "a=4"]) == {
+        "a": "4",
+        "b": {"c": "2", "d": "3"},
+    }
+
+
+@pytest.mark.parametrize("pairs", [["a"], ["=1"], [" =1"], [""], ["a=1", "a.b=2"]])
+def test_an_assignment_that_cannot_be_read_is_quoted(pairs):
+    with pytest.raises(ConfigError) as error:
+        config.assignments(pairs)
+    assert repr(pairs[-1]) in str(error.value)
+
+
+def nested_dicts():
+    return st.recursive(
+        st.integers(0, 9),
+        lambda inner: st.dictionaries(st.sampled_from("abc"), inner),
+        max_leaves=6,
+    ).filter(lambda value: isinstance(value, dict))
+
+
+@given(nested_dicts(), nested_dicts())
+def test_merging_keeps_both_and_the_second_wins(first, second):
+    copies = json.dumps([first, second])
+    both = config.merged(first, second)
+    assert json.dumps([first, second]) == copies
+    assert config.merged(both, second) == both
+    assert both.keys() == first.keys() | second.keys()
+    for name, value in leaves(second):
+        found = both
+        for step in name.split("."):
+            found = found[step]
+        assert found == value
+    assert config.merged(first, {}) == first
+    assert config.merged({}, second) == second
+
+
+@pytest.mark.parametrize("content", [b"a = ", b"\xff", b"a = 1\na = 2", None])
+def test_a_toml_file_that_cannot_be_read_is_an_error_with_its_path(tmp_path, content):
+    path = tmp_path / "bad.toml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"bad\.toml"):
+        config.read_toml(path)
+
+
+@every_class
+def test_a_settings_class_is_frozen(cls):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        cls().anything = 1

@@ -1,0 +1,111 @@
+"""Progress bars appear on standard error when somebody looks, and never anywhere else."""
+
+import io
+import sys
+
+import pytest
+
+from xmtc.core import progress
+from xmtc.core.progress import show, step
+from xmtc.core.threads import in_threads, set_threads
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", -1)
+    yield
+    assert progress._live == []  # every display is gone again
+
+
+@pytest.mark.parametrize("answer", [None, False])
+def test_nobody_looks_so_nothing_is_written(capfd, answer):
+    show(answer)
+    with step("clustering", 3) as advance:
+        for _ in range(3):
+            advance(1)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_bar_is_shown_on_standard_error_when_asked_for(capfd):
+    show(True)
+    with step("clustering", 3) as advance:
+        for _ in range(3):
+            advance(1)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "clustering" in err
+    assert "3/3" in err
+
+
+def test_a_terminal_counts_as_somebody_who_looks(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert progress.wanted()
+    show(False)
+    assert not progress.wanted()
+    show(None)
+    with step("clustering", 2) as advance:
+        advance(2)
+    assert "clustering" in terminal.getvalue()
+
+
+def test_quick_steps_stay_silent(capfd, monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", 60)
+    show(True)
+    with step("clustering", 3) as advance:
+        advance(3)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_steps_of_unknown_length_have_a_bar_too(capfd):
+    show(True)
+    with step("reading") as advance:
+        advance(7)
+    assert "7/?" in capfd.readouterr().err
+
+
+def test_nested_steps_share_the_display(capfd):
+    show(True)
+    with step("outer", 2) as outer:
+        for _ in range(2):
+            with step("inner", 5) as inner:
+                inner(5)
+                assert len(progress._live) == 1
+            outer(1)
+    err = capfd.readouterr().err
+    assert "outer" in err
+    assert "2/2" in err
+
+
+def test_an_outer_step_may_begin_to_show_while_an_inner_one_does(capfd):
+    show(True)
+    with step("outer", 3) as outer:
+        with step("inner", 1) as inner:
+            inner(1)
+            outer(1)
+        outer(2)
+        assert len(progress._live) == 1
+    assert "3/3" in capfd.readouterr().err
+
+
+def test_an_error_takes_the_bar_down_and_comes_out(capfd):
+    show(True)
+    with pytest.raises(KeyError), step("outer", 2) as outer:
+        outer(1)
+        with step("inner", 2) as inner:
+            inner(1)
+            raise KeyError
+    assert "outer" in capfd.readouterr().err
+
+
+def test_threads_may_advance_one_bar_together(capfd):
+    show(True)
+    set_threads(8)
+    with step("training", 4000) as advance:
+        in_threads(lambda _: [advance(1) for _ in range(50)], range(80))
+    assert "4000/4000" in capfd.readouterr().err
