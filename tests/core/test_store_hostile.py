@@ -496,8 +496,8 @@ REFUSED = {
         folder_attacks,
     )
     for name, forge in attacks()
-    "words: terms of zeros": ("words", forge_array("encoder.terms", lambda a: a * 0)),
 }
+REFUSED["words: terms of zeros"] = ("words", forge_array("encoder.terms", lambda a: a * 0))
 for _name, _forge in (*label_attacks(), *manifest_attacks(), *folder_attacks()):
     if _name != "kind of another model":
         REFUSED[f"frequent: {_name}"] = ("frequent", _forge)
