@@ -13,6 +13,8 @@ from numba import njit
 from xmtc.kernels.types import Floats, Ints, Longs
 
 Matrix = tuple[Longs, Ints, Floats]  # indptr, columns, values
+# child_start, row_start, row_feature, entry_start, entry_sibling, entry_value, biases
+Weights = tuple[Longs, Longs, Ints, Longs, Ints, Floats, Floats]
 
 IDENTITY, SIGMOID, HINGE = 0, 1, 2  # what becomes of w·x + b; HINGE is exp(-max(0, 1 - v)^power)
 MULTIPLY, ADD, CHILD = 0, 1, 2  # how a child's score joins its parent's
@@ -20,7 +22,7 @@ MULTIPLY, ADD, CHILD = 0, 1, 2  # how a child's score joins its parent's
 
 def beam_search(
     texts: Matrix,
-    forest: tuple[Longs, Longs, Ints, Longs, Ints, Floats, Floats],
+    weights: Weights,
     level_starts: Longs,
     labels: Ints,
     features: int,
@@ -29,7 +31,7 @@ def beam_search(
 ) -> tuple[Ints, Floats]:
     """(texts, k) labels and scores, padded with -1 and -inf.
 
-    forest: child_start, row_start, row_feature, entry_start, entry_sibling, entry_value, biases.
+    weights: those of a Forest; node n's chunk is the rows row_start[n] to row_start[n + 1].
     level_starts: where the nodes of each level begin, the root's level first.
     labels: the label of each node of the last level. widths: beam and k.
     rule: transform, its power, and how scores combine.
@@ -38,7 +40,7 @@ def beam_search(
     scores = np.full(ids.shape, -np.inf, np.float32)
     if ids.size:
         _search(
-            *texts, *forest, level_starts, labels, features, widths[0],
+            *texts, *weights, level_starts, labels, features, widths[0],
             rule[0], np.float32(rule[1]), rule[2], ids, scores,
         )  # fmt: skip
     return ids, scores

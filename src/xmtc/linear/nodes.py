@@ -3,64 +3,119 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
 
 from xmtc.core.arrays import Csr, Floats, Ints, Longs
 from xmtc.core.progress import step
+from xmtc.core.ranking import NO_LABEL, Ranking
 from xmtc.core.threads import blocks, in_threads
 from xmtc.core.tree import LabelTree
 from xmtc.kernels.rows import gather_rows
 from xmtc.kernels.svm import SIBLINGS, Rows, Start, large_weights, solve_block
 from xmtc.linear.forest import Chunk, Forest, forest_of
-from xmtc.linear.svm import SvmConfig
+from xmtc.linear.svm import SvmConfig, block_seed
+
+# Which texts a label learns from, besides its own: those of the labels in its cluster (tfn, teacher
+# forcing negatives), those that the tree itself leads to the cluster (man, matcher aware), or both.
+Negatives = Literal["tfn", "man", "both"]
 
 
 @dataclass(frozen=True)
 class Node:
     """One piece of work: the texts that reach a node, and those of each child."""
 
-    place: int
-    rows: Ints  # texts that carry a label below the node
-    children: list[Ints]  # texts of each child
+    place: int  # among all inner nodes, level by level
+    rows: Ints  # ascending
+    children: list[Ints]  # rows of each child
 
 
-def train_forest(features: Csr, relevant: Csr, tree: LabelTree, config: SvmConfig) -> Forest:
-    """One classifier per node but the root, trained on the texts that reach its parent."""
-    nodes = _nodes(relevant, tree)
-    texts = (features.indptr.astype(np.int64), features.indices, features.data)
-    scratch = threading.local()
-    with step("training classifiers", sum(len(node.rows) for node in nodes)) as advance:
+def train_forest(
+    features: Csr,
+    relevant: Csr,
+    tree: LabelTree,
+    config: SvmConfig,
+    negatives: Negatives = "tfn",
+    beam: int = 10,
+) -> Forest:
+    """One classifier per node but the root, trained on texts that reach its parent."""
+    levels = _levels(relevant, tree)
+    if negatives == "tfn" or tree.depth == 1:
+        return _forest(
+            tree, _train(features, [n for level in levels for n in level], config), features
+        )
+    upper = _train(features, [node for level in levels[:-1] for node in level], config)
+    matcher = _forest(LabelTree(tree.parents[:-1]), upper, features)
+    reached = _texts_at(matcher.rank(features, beam, beam), len(levels[-1]))
+    last = [
+        _with_rows(node, rows, negatives) for node, rows in zip(levels[-1], reached, strict=True)
+    ]
+    return _forest(tree, [*upper, *_train(features, last, config)], features)
 
-        def train(node: Node) -> Chunk:
-            if not hasattr(scratch, "place_of"):
-                scratch.place_of = np.zeros(features.shape[1], np.int32)
-            chunk = _train_node(texts, node, config, scratch.place_of)
-            advance(len(node.rows))
-            return chunk
 
-        order = sorted(
-            nodes, key=lambda node: -len(node.rows)
-        )  # large ones first: threads end together
-        chunks = dict(zip((node.place for node in order), in_threads(train, order), strict=True))
-    return forest_of(tree, [chunks[place] for place in range(len(nodes))], features.shape[1])
+def _forest(tree: LabelTree, chunks: Sequence[Chunk], features: Csr) -> Forest:
+    return forest_of(tree, chunks, features.shape[1])
 
 
-def _nodes(relevant: Csr, tree: LabelTree) -> list[Node]:
-    """All inner nodes, level by level."""
-    nodes: list[Node] = []
-    above = [np.arange(relevant.shape[0], dtype=np.int32)]
+def _levels(relevant: Csr, tree: LabelTree) -> list[list[Node]]:
+    """The inner nodes of each level, with the texts that carry a label below them."""
+    levels: list[list[Node]] = []
+    above, place = [np.arange(relevant.shape[0], dtype=np.int32)], 0
     for level, children in enumerate(tree.children):
-        carriers = sp.csc_array(tree.relevant_at(level, relevant))
-        carriers.sort_indices()
-        own = np.split(carriers.indices.astype(np.int32), carriers.indptr[1:-1])
+        own = _rows_of_columns(tree.relevant_at(level, relevant))
+        nodes = []
         for parent, rows in enumerate(above):
             mine = children.nodes[children.start[parent] : children.start[parent + 1]]
-            nodes.append(Node(len(nodes), rows, [own[child] for child in mine]))
+            nodes.append(Node(place, rows, [own[child] for child in mine]))
+            place += 1
+        levels.append(nodes)
         above = own
-    return nodes
+    return levels
+
+
+def _texts_at(ranking: Ranking, nodes: int) -> list[Ints]:
+    """Ascending, for each node the texts that have it in their ranking."""
+    texts, places = np.nonzero(ranking.labels != NO_LABEL)
+    entries = (np.ones(len(texts), np.float32), (texts, ranking.labels[texts, places]))
+    return _rows_of_columns(sp.coo_array(entries, shape=(len(ranking), nodes)))
+
+
+def _rows_of_columns(matrix: sp.sparray) -> list[Ints]:
+    by_column = sp.csc_array(matrix)
+    by_column.sort_indices()
+    return list(np.split(by_column.indices.astype(np.int32), by_column.indptr[1:-1]))
+
+
+def _with_rows(node: Node, reached: Ints, negatives: Negatives) -> Node:
+    """The node with the texts that the tree leads there, instead of its own or besides them."""
+    if negatives == "both":
+        return Node(node.place, np.union1d(node.rows, reached).astype(np.int32), node.children)
+    found = [np.intersect1d(child, reached, assume_unique=True) for child in node.children]
+    return Node(node.place, reached, [child.astype(np.int32) for child in found])
+
+
+def _train(features: Csr, nodes: Sequence[Node], config: SvmConfig) -> list[Chunk]:
+    """The chunk of each node, in their order."""
+    texts = (features.indptr.astype(np.int64), features.indices, features.data)
+    scratch = threading.local()
+    work = sum(len(node.rows) * len(node.children) for node in nodes)
+    with step("training classifiers", work) as advance:
+
+        def train(place: int) -> Chunk:
+            if not hasattr(scratch, "place_of"):
+                scratch.place_of = np.zeros(features.shape[1], np.int32)
+            chunk = _train_node(texts, nodes[place], config, scratch.place_of)
+            advance(len(nodes[place].rows) * len(nodes[place].children))
+            return chunk
+
+        sizes = [len(node.rows) * len(node.children) for node in nodes]
+        order = np.argsort(np.negative(sizes), kind="stable")  # so that threads end together
+        trained = dict(zip(order.tolist(), in_threads(train, order.tolist()), strict=True))
+    return [trained[place] for place in range(len(nodes))]
 
 
 def _train_node(
@@ -69,11 +124,11 @@ def _train_node(
     indptr, columns, values, kept, squares = gather_rows(*texts, node.rows, place_of)
     rows = Rows(indptr, columns, values, squares)
     start = Start(np.zeros(len(kept), np.float32), 0.0, np.zeros(len(node.rows), np.float32))
+    costs = (config.cost * config.positive_cost, config.cost)
     parts = []
     for first, last in blocks(len(node.children), SIBLINGS):
         positives = _positives(node.rows, node.children[first:last])
-        seed = (config.seed * 1_000_003 + node.place * 101 + first) & 0xFFFFFFFF
-        costs = (config.cost * config.positive_cost, config.cost)
+        seed = block_seed(config.seed, node.place * 101 + first)
         weights, biases, _ = solve_block(
             rows, positives, start, costs, config.tolerance, config.max_passes, seed
         )
@@ -85,15 +140,13 @@ def _train_node(
 def _positives(rows: Ints, children: list[Ints]) -> tuple[Longs, Ints]:
     starts = np.zeros(len(children) + 1, np.int64)
     np.cumsum([len(child) for child in children], out=starts[1:])
-    if not starts[-1]:
-        return starts, np.empty(0, np.int32)
     return starts, np.searchsorted(rows, np.concatenate(children)).astype(np.int32)
 
 
 def _chunk(parts: list[tuple[Ints, Ints, Floats, Floats]], kept: Ints) -> Chunk:
     if not parts:
-        nothing = np.empty(0, np.int32)
-        return Chunk(nothing, np.zeros(1, np.int64), nothing, *[np.empty(0, np.float32)] * 2)
+        nothing, zero = np.empty(0, np.float32), np.empty(0, np.int32)
+        return Chunk(zero, np.zeros(1, np.int64), zero, nothing, nothing)
     features, siblings, values, biases = (np.concatenate(some) for some in zip(*parts, strict=True))
     order = np.argsort(features, kind="stable")
     rows, counts = np.unique(features, return_counts=True)

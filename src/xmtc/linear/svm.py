@@ -84,8 +84,14 @@ def _solve(
     share: float = 1,
 ) -> tuple[Floats, Floats, Floats]:
     costs = (config.cost * config.positive_cost, config.cost)
-    tolerance, seed = config.tolerance * share, (config.seed * 1_000_003 + place) & 0xFFFFFFFF
+    seed = block_seed(config.seed, place)
+    tolerance = config.tolerance * share
     return solve_block(rows, positives, start, costs, tolerance, config.max_passes, seed)
+
+
+def block_seed(seed: int, place: int) -> int:
+    """A seed for one block of classifiers: its own, whichever thread works on it."""
+    return (seed * 1_000_003 + place) & 0xFFFFFFFF
 
 
 def _positives(carriers: sp.csc_array, labels: Longs) -> tuple[Longs, Ints]:

@@ -10,6 +10,7 @@ from xmtc.core.errors import ConfigError, did_you_mean
 # kind -> (module, model class). A module exports Config, train and its model class.
 KINDS = {
     "most_frequent": ("xmtc.models.most_frequent", "MostFrequent"),
+    "linear_tree": ("xmtc.models.linear_tree", "LinearTree"),
     "one_vs_all": ("xmtc.models.one_vs_all", "OneVsAll"),
 }
 

@@ -1,0 +1,142 @@
+"""linear_tree: cluster the labels, then one sparse linear classifier per node of the tree.
+
+Parabel, Bonsai, XR-Linear and PLT are settings of this one model; see the presets below.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from xmtc.core import config as settings
+from xmtc.core.arrays import Csr, Inputs
+from xmtc.core.dataset import Dataset, TrainedOn
+from xmtc.core.errors import require
+from xmtc.core.labels import LabelSpace
+from xmtc.core.parts import Parts, trusted
+from xmtc.core.ranking import Ranking
+from xmtc.kernels.merge import mean_scores
+from xmtc.labels import vectors
+from xmtc.labels.trees import TreeConfig, build_tree
+from xmtc.linear.forest import Forest, Score
+from xmtc.linear.nodes import Negatives, train_forest
+from xmtc.linear.svm import SvmConfig
+from xmtc.text.encoder import GivenFeatures, learn_encoder, load_encoder
+from xmtc.text.tfidf import Tfidf, TfidfConfig
+
+KIND = "linear_tree"
+WIDE = 2  # each tree of several ranks this many times k labels, so that few are missed by some
+
+
+@dataclass(frozen=True)
+class Config:
+    """Fast to train and to ask, for any number of labels: what to try first."""
+
+    text: TfidfConfig = field(default_factory=TfidfConfig)
+    vectors: Literal["pifa", "pifa_weighted", "cooccurrence", "joint", "text"] = "pifa"  # of labels
+    tree: TreeConfig = field(default_factory=lambda: TreeConfig(max_leaf=100))
+    svm: SvmConfig = field(default_factory=SvmConfig)
+    negatives: Negatives = "both"  # texts a label learns from besides its own: tfn, man or both
+    score: Score = "label"  # by the label's own classifier, or by all on the path to it
+    beam: int = 10  # nodes kept per level; more is slower and finds a little more
+    trees: int = 1  # average of several trees: better, slower, larger
+
+    def __post_init__(self) -> None:
+        require(self.beam >= 1, "beam", self.beam, "must be at least 1")
+        require(1 <= self.trees <= 100, "trees", self.trees, "must lie between 1 and 100")
+
+
+_PUBLISHED = SvmConfig(prune=0.1)
+PARABEL = Config(
+    tree=TreeConfig(arity=2, max_leaf=100, stop="gain"),
+    svm=_PUBLISHED, negatives="tfn", score="path2", trees=3,
+)  # fmt: skip
+BONSAI = Config(
+    tree=TreeConfig(method="kmeans", arity=100, max_leaf=100, max_depth=3, stop="gain"),
+    svm=_PUBLISHED, negatives="tfn", score="path2", trees=3,
+)  # fmt: skip
+XR_LINEAR = Config(
+    vectors="pifa_weighted", tree=TreeConfig(arity=16, max_leaf=100),
+    svm=replace(_PUBLISHED, max_passes=100), negatives="tfn", score="path",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LinearTree:
+    """One or several trees over the same labels and features."""
+
+    config: Config
+    encoder: Tfidf | GivenFeatures
+    forests: tuple[Forest, ...]
+    labels: LabelSpace
+    trained_on: TrainedOn
+    kind: str = KIND
+
+    def rank(self, inputs: Inputs, k: int) -> Ranking:
+        """The k best labels found by walking down each tree."""
+        encoded = self.encoder.encode(inputs)
+        if len(self.forests) == 1:
+            return self._rank_by(self.forests[0], encoded, k)
+        wide = min(len(self.labels), max(WIDE * k, self.config.beam))
+        return _average([self._rank_by(forest, encoded, wide) for forest in self.forests], k)
+
+    def _rank_by(self, forest: Forest, encoded: Csr, k: int) -> Ranking:
+        return forest.rank(encoded, k, self.config.beam, self.config.score)
+
+    def to_parts(self) -> Parts:
+        """Everything needed to make this model again."""
+        arrays = self.encoder.to_arrays("encoder")
+        for place, forest in enumerate(self.forests):
+            arrays |= forest.to_arrays(f"tree{place}")
+        arrays["depths"] = np.array([forest.tree.depth for forest in self.forests], np.int32)
+        return Parts(settings.to_dict(self.config), self.labels, self.trained_on, arrays)
+
+    @staticmethod
+    def from_parts(parts: Parts) -> LinearTree:
+        """The model as it was saved, checked."""
+        config = parts.config(Config)
+        encoder = trusted(lambda: load_encoder(parts, "encoder", config.text))
+        depths = parts.ids("depths", 65, config.trees).tolist()
+        sizes = (encoder.feature_count, len(parts.labels))
+        forests = [
+            Forest.from_parts(parts, f"tree{place}", depth, *sizes)
+            for place, depth in enumerate(depths)
+        ]
+        return LinearTree(config, encoder, tuple(forests), parts.labels, parts.trained_on)
+
+
+def train(dataset: Dataset, config: Config) -> LinearTree:
+    """Describe the labels by their texts, cluster them, learn the classifiers of each tree."""
+    encoder, features = learn_encoder(dataset, config.text)
+    described = _label_vectors(dataset, features, encoder, config)
+    counts = dataset.trained_on().label_counts
+    forests = []
+    for seed in range(config.trees):
+        tree = build_tree(described, counts, replace(config.tree, seed=config.tree.seed + seed))
+        forests.append(
+            train_forest(
+                features, dataset.relevant, tree, config.svm, config.negatives, config.beam
+            )
+        )
+    return LinearTree(config, encoder, tuple(forests), dataset.labels, dataset.trained_on())
+
+
+def _label_vectors(
+    dataset: Dataset, features: Csr, encoder: Tfidf | GivenFeatures, config: Config
+) -> Csr:
+    if config.vectors == "text":
+        return vectors.from_text(dataset.labels, encoder)
+    if config.vectors == "cooccurrence":
+        return vectors.cooccurrence(dataset.relevant)
+    if config.vectors == "joint":
+        return vectors.joint(features, dataset.relevant)
+    return vectors.pifa(features, dataset.relevant, config.vectors == "pifa_weighted")
+
+
+def _average(rankings: list[Ranking], k: int) -> Ranking:
+    """The mean of the scores; a label that a tree did not return counts 0 there."""
+    labels = np.concatenate([ranking.labels for ranking in rankings], axis=1)
+    scores = np.concatenate([ranking.scores for ranking in rankings], axis=1)
+    return Ranking(*mean_scores(labels, scores, len(rankings), k))

@@ -1,0 +1,190 @@
+"""Label trees: the worked examples of the specification, and invariants of every kind of tree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import xmtc
+from xmtc.core.arrays import as_csr, unit_rows
+from xmtc.kernels.assign import split_in_half
+from xmtc.labels.trees import TreeConfig, build_tree, given_tree, halvings_for
+
+FIVE = as_csr(np.array([[1, 0], [0.96, 0.28], [0.8, 0.6], [0.6, 0.8], [0.28, 0.96]]))
+METHODS = ["balanced", "kmeans", "random", "frequency"]
+
+
+def arrays(matrix):
+    return matrix.indptr.astype(np.int64), matrix.indices, matrix.data
+
+
+def some_vectors(labels, seed=0, features=40):
+    rng = np.random.default_rng(seed)
+    density = min(1.0, 6 / features)
+    rows = sp.random_array((labels, features), density=density, rng=rng, dtype=np.float32)
+    return unit_rows(as_csr(rows))
+
+
+def cheap_vectors(labels):
+    """One feature per label would be large; a few shared ones are enough to be split."""
+    return as_csr(sp.csr_array(
+        (np.ones(labels, np.float32), np.arange(labels) % 97, np.arange(labels + 1)),
+        shape=(labels, 97),
+    ))  # fmt: skip
+
+
+def leaf_sizes(tree):
+    if tree.depth == 1:
+        return np.array([tree.label_count])
+    return np.bincount(tree.parents[-1], minlength=len(tree.parents[-2]))
+
+
+@pytest.mark.parametrize(
+    ("centres", "left", "cosines"),
+    [((0, 1), [0, 1], [0.84672, 0.9753587753, 0.9753587753]),
+     ((4, 0), [3, 4], [0.9392, 0.9729269419, 0.9729269419])],
+)  # fmt: skip
+def test_two_means_goes_through_the_passes_of_the_specification(centres, left, cosines):
+    found, right, gains = split_in_half(arrays(FIVE), 2, np.arange(5), centres, 1e-4, 50)
+    assert found.tolist() == left
+    assert sorted([*found, *right]) == [0, 1, 2, 3, 4]
+    assert gains == pytest.approx(cosines, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("labels", "max_leaf", "leaves", "smallest", "largest"),
+    [(3956, 100, 64, 61, 62), (1000, 100, 16, 62, 63), (201, 100, 3, 50, 100), (13, 4, 4, 3, 4),
+     (9, 4, 3, 2, 4)],
+)  # fmt: skip
+def test_variant_a_has_the_leaf_counts_of_the_specification(
+    labels, max_leaf, leaves, smallest, largest
+):
+    config = TreeConfig(arity=2, max_leaf=max_leaf, stop="gain")
+    sizes = leaf_sizes(build_tree(cheap_vectors(labels), np.ones(labels), config))
+    assert (len(sizes), sizes.min(), sizes.max()) == (leaves, smallest, largest)
+
+
+@pytest.mark.parametrize(
+    ("labels", "max_leaf", "depth"),
+    [(3956, 16, 8), (30938, 16, 11), (13330, 16, 10), (501070, 16, 15), (670091, 32, 15),
+     (3956, 100, 6)],
+)  # fmt: skip
+def test_labels_are_halved_as_often_as_pecos_does(labels, max_leaf, depth):
+    assert halvings_for(labels, max_leaf) == depth
+
+
+@pytest.mark.parametrize(
+    ("labels", "max_leaf", "arity", "sizes"),
+    [(3956, 16, 16, [16, 256, 3956]), (3956, 16, 8, [4, 32, 256, 3956]),
+     (13330, 100, 32, [8, 256, 13330])],
+)  # fmt: skip
+def test_levels_collapse_into_the_chains_of_pecos(labels, max_leaf, arity, sizes):
+    config = TreeConfig(arity=arity, max_leaf=max_leaf)
+    tree = build_tree(cheap_vectors(labels), np.ones(labels), config)
+    assert [len(level) for level in tree.parents] == sizes
+
+
+@given(
+    st.sampled_from(METHODS),
+    st.integers(1, 300),
+    st.integers(1, 20),
+    st.sampled_from([2, 4, 8]),
+    st.integers(0, 99),
+)
+def test_every_label_is_in_the_tree_once_and_siblings_follow_each_other(
+    method, labels, max_leaf, arity, seed
+):
+    counts = np.random.default_rng(seed).integers(0, 50, labels)
+    config = TreeConfig(method=method, max_leaf=max_leaf, arity=arity, seed=seed)
+    tree = build_tree(some_vectors(labels, seed), counts, config)
+    assert tree.label_count == labels
+    for level in tree.parents[:-1]:
+        assert (np.diff(level) >= 0).all()
+        assert len(np.unique(level)) == level.max() + 1  # no node without children
+    assert len(np.unique(tree.parents[-1])) == len(tree.children[-1].start) - 1
+
+
+@given(st.integers(2, 400), st.integers(1, 30), st.integers(0, 99))
+def test_leaves_of_a_balanced_tree_differ_by_at_most_one(labels, max_leaf, seed):
+    tree = build_tree(some_vectors(labels, seed), np.ones(labels), TreeConfig(max_leaf=max_leaf))
+    sizes = leaf_sizes(tree)
+    assert sizes.max() - sizes.min() <= 1
+    assert sizes.max() <= max_leaf or tree.depth == 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_number_of_threads_does_not_change_the_tree(method):
+    vectors, config = some_vectors(500, 3), TreeConfig(method=method, arity=8)
+    xmtc.set_threads(1)
+    alone = build_tree(vectors, np.arange(500), config)
+    xmtc.set_threads(4)
+    together = build_tree(vectors, np.arange(500), config)
+    assert all((a == b).all() for a, b in zip(alone.parents, together.parents, strict=True))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_labels_without_a_vector_have_a_place(method):
+    empty = as_csr(sp.csr_array((50, 10), dtype=np.float32))
+    tree = build_tree(empty, np.zeros(50, np.int64), TreeConfig(method=method, max_leaf=5))
+    assert tree.label_count == 50
+
+
+def test_labels_that_are_alike_end_up_together():
+    groups = np.repeat(np.eye(4, dtype=np.float32), 8, axis=0)
+    noisy = unit_rows(as_csr(groups + np.random.default_rng(0).random(groups.shape) * 0.1))
+    order = np.random.default_rng(1).permutation(32)
+    tree = build_tree(noisy[order], np.ones(32), TreeConfig(arity=4, max_leaf=8))
+    together = tree.parents[-1]
+    assert all(len(set(together[order // 8 == group])) == 1 for group in range(4))
+
+
+def test_plain_k_means_leaves_no_label_alone():
+    config = TreeConfig(method="kmeans", arity=10, max_leaf=10, max_depth=1)
+    sizes = leaf_sizes(build_tree(some_vectors(200, 5), np.ones(200), config))
+    assert sizes.min() >= 2
+    assert sizes.sum() == 200
+
+
+def test_frequent_labels_are_nearer_to_the_root():
+    counts = np.array([10_000, *([1] * 200)])
+    config = TreeConfig(method="frequency", arity=4, max_leaf=1)
+    tree = build_tree(some_vectors(201), counts, config)
+    assert (tree.parents[0] == 0).all()
+    node = 0  # the frequent label's own branch never splits
+    for level in tree.parents[1:-1]:
+        assert (level == node).sum() == 1
+        node = int(np.flatnonzero(level == node)[0])
+
+
+def test_a_given_tree_is_kept():
+    labels = xmtc.LabelSpace(("apple", "fish", "food", "pear", "stone"))
+    tree = given_tree(labels, {"apple": "fruit", "pear": "fruit", "fruit": "food", "fish": "food"})
+    above = [tuple(_path(tree, label)) for label in range(5)]
+    assert above[0] == above[3]  # apple and pear, below fruit, below food
+    assert above[1][0] == above[0][0] == above[2][0]  # all below food
+    assert above[1] != above[0]
+    assert above[4][0] != above[0][0]
+
+
+def test_a_circle_in_a_given_tree_is_an_error():
+    with pytest.raises(xmtc.DataError, match="circle"):
+        given_tree(xmtc.LabelSpace(("a",)), {"a": "b", "b": "c", "c": "b"})
+
+
+@pytest.mark.parametrize(
+    "bad", [{"arity": 3}, {"arity": 1}, {"max_leaf": 0}, {"max_depth": 0}], ids=str
+)
+def test_impossible_settings_are_refused(bad):
+    with pytest.raises(xmtc.ConfigError, match=next(iter(bad))):
+        TreeConfig(**bad)
+
+
+def _path(tree, label):
+    path, node = [], label
+    for level in reversed(tree.parents):
+        node = int(level[node])
+        path.append(node)
+    return path[::-1][1:]
