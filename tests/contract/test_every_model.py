@@ -81,6 +81,21 @@ def test_asking_for_more_labels_than_exist_pads(kind):
 
 
 @every_model
+def test_only_allowed_labels_are_returned(kind):
+    names = data().labels.names
+    some = xmtc.predict(trained(kind), data().texts[:20], k=12, only=names[3:7])
+    assert all({name for name, _ in row} == set(names[3:7]) for row in some)
+    rest = xmtc.predict(trained(kind), data().texts[:20], k=12, exclude=names[:2])
+    assert all({name for name, _ in row} == set(names[2:]) for row in rest)
+    all_of_them = trained(kind).rank(data().texts[:20], k=12)
+    filtered = [[label for label in row if 3 <= label < 7] for row in all_of_them.labels.tolist()]
+    allowed = np.isin(np.arange(12), [3, 4, 5, 6])
+    assert trained(kind).rank(data().texts[:20], k=4, allowed=allowed).labels.tolist() == filtered
+    with pytest.raises(xmtc.DataError, match="did you mean 'label 0003'"):
+        xmtc.predict(trained(kind), ["text"], exclude=["label 003"])
+
+
+@every_model
 def test_no_texts_give_no_rows(kind):
     assert trained(kind).rank([], k=3).labels.shape == (0, 3)
 

@@ -24,13 +24,16 @@ BATCH = 512  # texts ranked at once when they come faster than we answer
 @click.option("-k", "k", default=5, show_default=True, type=click.IntRange(1),
               help="How many labels for each text.")  # fmt: skip
 @click.option("--threshold", type=float, help="Only labels that score at least this.")
+@click.option("--only", multiple=True, metavar="LABEL", help="Only this label; repeatable.")
+@click.option("--exclude", multiple=True, metavar="LABEL", help="Never this label; repeatable.")
 @click.option("--text", "texts", multiple=True, help="A text right here; repeatable.")
 @click.option("--text-column", help="Name of the field with the text in JSON lines.")
 @click.option("--skip-bad", is_flag=True, help="Answer bad lines with an error instead of ending.")
 @click.option("--json/--table", "as_json", default=None,
               help="JSON lines, or a table (the default on a terminal).")  # fmt: skip
 def command(
-    model: str, file: str, k: int, threshold: float | None, texts: tuple[str, ...],
+    model: str, file: str, k: int, threshold: float | None, only: tuple[str, ...],
+    exclude: tuple[str, ...], texts: tuple[str, ...],
     text_column: str | None, skip_bad: bool, as_json: bool | None,
 ) -> None:  # fmt: skip
     """Tag the texts in FILE (default: standard input) with the labels of MODEL.
@@ -46,7 +49,7 @@ def command(
     for batch in _batches(source):
         read = [_read(line, place, file, text_column, skip_bad) for place, line in batch]
         good = [item["text"] for item in read if "text" in item]
-        answers = iter(api.predict(loaded, good, k, threshold) if good else [])
+        answers = iter(api.predict(loaded, good, k, threshold, only=only or None, exclude=exclude))
         for item in read:
             named = next(answers) if "text" in item else []
             _print_json(item, named) if as_json else _print_table(item, named)

@@ -11,13 +11,15 @@ import scipy.sparse as sp
 
 from xmtc.kernels.types import Bytes, Floats, Ints, Longs
 
-__all__ = ["Array", "Bytes", "Csr", "Floats", "Inputs", "Ints", "Longs"]
+__all__ = ["Allowed", "Array", "Bytes", "Csr", "Floats", "Inputs", "Ints", "Longs"]
 
 Array: TypeAlias = npt.NDArray[Any]
 Csr: TypeAlias = sp.csr_array
 
 # What a model reads: texts, or, where a data set brings only features, its feature rows.
 Inputs: TypeAlias = Sequence[str] | Csr
+# Which labels an answer may hold: True for each that it may. None: all.
+Allowed: TypeAlias = npt.NDArray[np.bool_] | None
 
 
 def csr_of_rows(rows: Sequence[Sequence[int]], columns: int) -> Csr:

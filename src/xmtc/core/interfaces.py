@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
-from xmtc.core.arrays import Floats, Inputs, Ints
+from xmtc.core.arrays import Allowed, Floats, Inputs, Ints
 from xmtc.core.dataset import TrainedOn
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts
@@ -41,8 +41,8 @@ class Model(Protocol):
     def trained_on(self) -> TrainedOn:
         """How often it saw each label."""
 
-    def rank(self, inputs: Inputs, k: int) -> Ranking:
-        """The k best labels of each text."""
+    def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
+        """The k best labels of each text, among those allowed."""
 
     def to_parts(self) -> Parts:
         """Everything needed to make this model again."""

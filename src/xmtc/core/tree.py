@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from xmtc.core.arrays import Csr, Ints, Longs, as_csr, csr
+from xmtc.core.arrays import Allowed, Array, Csr, Ints, Longs, as_csr, csr
 from xmtc.core.errors import DataError
 
 MAX_DEPTH = 64  # far above any useful tree; a bound for files from strangers
@@ -70,6 +70,21 @@ class LabelTree:
         above = [1, *map(len, self.parents)]
         return tuple(_children(parents, n) for parents, n in zip(self.parents, above, strict=False))
 
+    def children_among(self, allowed: Allowed) -> tuple[Children, ...]:
+        """`children`, without the nodes that have no allowed label below them."""
+        if allowed is None:
+            return self.children
+        open_nodes = self.open_nodes(allowed)
+        return tuple(map(_only, self.children, open_nodes))
+
+    def open_nodes(self, allowed: Array) -> list[Array]:
+        """For each level, which nodes lead to an allowed label."""
+        levels = [allowed]
+        for parents, above in zip(self.parents[:0:-1], self.parents[-2::-1], strict=True):
+            found = np.bincount(parents[levels[-1]], minlength=len(above))
+            levels.append(found > 0)
+        return levels[::-1]
+
     def relevant_at(self, level: int, relevant: Csr) -> Csr:
         """(texts, labels) -> (texts, nodes of `level`): 1 where some relevant label is below."""
         for below in range(self.depth - 1, level, -1):
@@ -81,6 +96,12 @@ def _children(parents: Ints, above: int) -> Children:
     start = np.zeros(above + 1, np.int64)
     np.cumsum(np.bincount(parents, minlength=above), out=start[1:])
     return Children(start, np.argsort(parents, kind="stable").astype(np.int32))
+
+
+def _only(children: Children, open_nodes: Array) -> Children:
+    kept = open_nodes[children.nodes]
+    counted = np.concatenate([[0], np.cumsum(kept)])
+    return Children(counted[children.start].astype(np.int64), children.nodes[kept])
 
 
 def _lift(relevant: Csr, parents: Ints, above: int) -> Csr:

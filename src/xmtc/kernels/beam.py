@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from xmtc.kernels.types import Floats, Ints, Longs
+from xmtc.kernels.types import Bytes, Floats, Ints, Longs
 
 Matrix = tuple[Longs, Ints, Floats]  # indptr, columns, values
 # child_start, row_start, row_feature, entry_start, entry_sibling, entry_value, biases
@@ -28,6 +28,7 @@ def beam_search(
     features: int,
     widths: tuple[int, int],
     rule: tuple[int, float, int],
+    closed: Bytes,
 ) -> tuple[Ints, Floats]:
     """(texts, k) labels and scores, padded with -1 and -inf.
 
@@ -35,13 +36,14 @@ def beam_search(
     level_starts: where the nodes of each level begin, the root's level first.
     labels: the label of each node of the last level. widths: beam and k.
     rule: transform, its power, and how scores combine.
+    closed: (nodes,) 1 for nodes that may not be entered; or empty.
     """
     ids = np.full((len(texts[0]) - 1, widths[1]), -1, np.int32)
     scores = np.full(ids.shape, -np.inf, np.float32)
     if ids.size:
         _search(
             *texts, *weights, level_starts, labels, features, widths[0],
-            rule[0], np.float32(rule[1]), rule[2], ids, scores,
+            rule[0], np.float32(rule[1]), rule[2], closed, ids, scores,
         )  # fmt: skip
     return ids, scores
 
@@ -144,8 +146,8 @@ def _by_node(nodes, counts, first_node, node_count):
 @njit(cache=True, nogil=True)
 def _search(
     indptr, columns, values, child_start, row_start, row_feature, entry_start, entry_sibling,
-    entry_value, biases, level_starts, labels, features, beam, transform, power, combine, ids,
-    scores,
+    entry_value, biases, level_starts, labels, features, beam, transform, power, combine, closed,
+    ids, scores,
 ):  # fmt: skip
     texts, depth, k = len(indptr) - 1, len(level_starts) - 2, ids.shape[1]
     widest = 1
@@ -191,6 +193,8 @@ def _search(
                         entry_start, entry_sibling, entry_value, margins,
                     )  # fmt: skip
                 for child in range(begin_child, end_child):
+                    if len(closed) > 0 and closed[child] == 1:
+                        continue
                     score = _transformed(margins[child - begin_child], transform, power)
                     if combine == MULTIPLY:
                         score *= parent_score

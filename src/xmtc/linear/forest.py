@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from xmtc.core.arrays import Array, Csr, Floats, Ints, Longs
+from xmtc.core.arrays import Allowed, Array, Csr, Floats, Ints, Longs
 from xmtc.core.errors import DataError
 from xmtc.core.parts import Parts
 from xmtc.core.ranking import Ranking
@@ -54,14 +54,22 @@ class Forest:
     entry_value: Floats  # (entries,)
     biases: Floats  # (nodes - 1,) of all nodes but the root
 
-    def rank(self, texts: Csr, k: int, beam: int = 10, score: Score = "path") -> Ranking:
-        """Beam search for every text."""
+    def rank(
+        self,
+        texts: Csr,
+        k: int,
+        beam: int = 10,
+        score: Score = "path",
+        allowed: Allowed = None,
+    ) -> Ranking:
+        """Beam search for every text: `walk` over this tree, fused into one kernel."""
+        closed = self._closed(allowed)
         count = texts.shape[0]
         size = max(1, min(TEXTS_PER_BLOCK, -(-count // thread_count())))
 
         def search(block: tuple[int, int]) -> Ranking:
             rows = _rows(texts, *block)
-            return Ranking(*beam_search(rows, *self._arrays, (beam, k), _RULES[score]))
+            return Ranking(*beam_search(rows, *self._arrays, (beam, k), _RULES[score], closed))
 
         return Ranking.stack(in_threads(search, blocks(count, size)) or [Ranking.empty(0, k)])
 
@@ -77,6 +85,14 @@ class Forest:
         weights = (self.child_start, self.row_start, self.row_feature, self.entry_start,
                    self.entry_sibling, self.entry_value, self.biases)  # fmt: skip
         return weights, level_starts, self.tree.children[-1].nodes, self.feature_count
+
+    def _closed(self, allowed: Allowed) -> Array:
+        """(nodes,) 1 for those that lead to no allowed label; empty when all do."""
+        if allowed is None:
+            return np.empty(0, np.uint8)
+        *inner, last = self.tree.open_nodes(allowed)
+        open_nodes = [np.ones(1, bool), *inner, last[self.tree.children[-1].nodes]]
+        return (~np.concatenate(open_nodes)).astype(np.uint8)
 
     def to_arrays(self, prefix: str) -> dict[str, Array]:
         """What must be saved; small counts and sibling numbers take as few bytes as they need."""

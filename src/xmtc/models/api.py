@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from xmtc.core import config as settings
 from xmtc.core import store
-from xmtc.core.arrays import Inputs
+from xmtc.core.arrays import Allowed, Inputs
 from xmtc.core.dataset import Dataset
-from xmtc.core.errors import DataError, StoreError, require
+from xmtc.core.errors import DataError, StoreError, did_you_mean, require
 from xmtc.core.interfaces import Model
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import trusted
-from xmtc.core.ranking import Ranking
 from xmtc.evaluation.report import Report, evaluate_ranking
 from xmtc.models import catalog
 
@@ -33,14 +34,24 @@ def train(kind: str, dataset: Dataset, config: Any = None, /, **overrides: Any) 
     return model
 
 
-def predict(model: Model, texts: Inputs, k: int = 5, threshold: float | None = None) -> list[
-    list[tuple[str, float]]
-]:  # fmt: skip
-    """The best labels of each text: `[[("olive oil", 0.93), ("market", 0.71)], ...]`."""
+def predict(
+    model: Model,
+    texts: Inputs,
+    k: int = 5,
+    threshold: float | None = None,
+    *,
+    only: Iterable[str] | None = None,
+    exclude: Iterable[str] = (),
+) -> list[list[tuple[str, float]]]:
+    """The best labels of each text: `[[("olive oil", 0.93), ("market", 0.71)], ...]`.
+
+    threshold: leave out labels that score less. only, exclude: names of labels that may, or may
+    not, be returned.
+    """
     if isinstance(texts, str):
         raise DataError("predict takes a list of texts; put the one text into a list: [text]")
     require(k >= 1, "k", k, "ask for at least one label")
-    ranking = model.rank(texts, k)
+    ranking = model.rank(texts, k, allowed_labels(model.labels, only, exclude))
     return (ranking if threshold is None else ranking.above(threshold)).named(model.labels)
 
 
@@ -67,11 +78,27 @@ def load(folder: str | Path) -> Model:
     return model
 
 
+def allowed_labels(
+    labels: LabelSpace, only: Iterable[str] | None, exclude: Iterable[str]
+) -> Allowed:
+    """(labels,) True where a label may be returned; None when all may."""
+    allowed = np.full(len(labels), only is None)
+    allowed[_ids(labels, only or ())] = True
+    allowed[_ids(labels, exclude)] = False
+    return None if allowed.all() else allowed
+
+
+def _ids(labels: LabelSpace, names: Iterable[str]) -> list[int]:
+    names = [names] if isinstance(names, str) else list(names)
+    for name in names:
+        if name not in labels.id_of:
+            hint = did_you_mean(name, labels.names) or "."
+            raise DataError(f"the model has no label {name!r}{hint}")
+    return [labels.id_of[name] for name in names]
+
+
 def _check_trainable(dataset: Dataset) -> None:
     if not len(dataset):
         raise DataError("the training data has no texts. Check the file and its format.")
     if not dataset.relevant.nnz:
         raise DataError("no text of the training data has a label; there is nothing to learn.")
-
-
-__all__ = ["LabelSpace", "Ranking", "evaluate", "load", "predict", "save", "train"]

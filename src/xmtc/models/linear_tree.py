@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from xmtc.core import config as settings
-from xmtc.core.arrays import Csr, Inputs
+from xmtc.core.arrays import Allowed, Csr, Inputs
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
@@ -74,16 +74,17 @@ class LinearTree:
     trained_on: TrainedOn
     kind: str = KIND
 
-    def rank(self, inputs: Inputs, k: int) -> Ranking:
+    def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
         """The k best labels found by walking down each tree."""
         encoded = self.encoder.encode(inputs)
         if len(self.forests) == 1:
-            return self._rank_by(self.forests[0], encoded, k)
+            return self._rank_by(self.forests[0], encoded, k, allowed)
         wide = min(len(self.labels), max(WIDE * k, self.config.beam))
-        return _average([self._rank_by(forest, encoded, wide) for forest in self.forests], k)
+        ranked = [self._rank_by(forest, encoded, wide, allowed) for forest in self.forests]
+        return _average(ranked, k)
 
-    def _rank_by(self, forest: Forest, encoded: Csr, k: int) -> Ranking:
-        return forest.rank(encoded, k, self.config.beam, self.config.score)
+    def _rank_by(self, forest: Forest, encoded: Csr, k: int, allowed: Allowed) -> Ranking:
+        return forest.rank(encoded, k, self.config.beam, self.config.score, allowed)
 
     def to_parts(self) -> Parts:
         """Everything needed to make this model again."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xmtc.core.arrays import Inputs
+from xmtc.core.arrays import Allowed, Inputs
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts
@@ -29,12 +29,13 @@ class MostFrequent:
     trained_on: TrainedOn
     kind: str = KIND
 
-    def rank(self, inputs: Inputs, k: int) -> Ranking:
+    def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
         """The same k labels for every text."""
         texts = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
-        ids = np.arange(len(self.labels), dtype=np.int32)[None]
-        shares = (self.trained_on.label_counts / max(1, self.trained_on.texts)).astype(np.float32)
-        top, scores = best(ids, shares[None], k)
+        ids = np.arange(len(self.labels), dtype=np.int32)
+        ids = ids if allowed is None else ids[allowed]
+        shares = self.trained_on.label_counts[ids] / max(1, self.trained_on.texts)
+        top, scores = best(ids[None], shares[None].astype(np.float32), k)
         return Ranking(np.repeat(top, texts, axis=0), np.repeat(scores, texts, axis=0))
 
     def to_parts(self) -> Parts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from xmtc.core import config as settings
-from xmtc.core.arrays import Inputs
+from xmtc.core.arrays import Allowed, Inputs
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, trusted
@@ -39,10 +39,10 @@ class OneVsAll:
     trained_on: TrainedOn
     kind: str = KIND
 
-    def rank(self, inputs: Inputs, k: int) -> Ranking:
+    def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
         """The k labels whose classifiers say yes most clearly."""
         tree = LabelTree.flat(len(self.labels))
-        return walk(tree, [self.scorer], self.encoder.encode(inputs), k)
+        return walk(tree, [self.scorer], self.encoder.encode(inputs), k, allowed=allowed)
 
     def to_parts(self) -> Parts:
         """Everything needed to make this model again."""

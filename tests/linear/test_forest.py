@@ -1,0 +1,172 @@
+"""The fused beam search ranks exactly like the walk that is written once for all models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import xmtc
+from xmtc.core.arrays import as_csr
+from xmtc.core.tree import LabelTree
+from xmtc.core.walk import walk
+from xmtc.data.planted import planted
+from xmtc.labels.trees import TreeConfig, build_tree
+from xmtc.labels.vectors import pifa
+from xmtc.linear import forest as forest_module
+from xmtc.linear.forest import Chunk, forest_of
+from xmtc.linear.nodes import train_forest
+from xmtc.linear.svm import SvmConfig
+from xmtc.models import linear_tree
+from xmtc.text import tfidf
+
+FEATURES = 30
+
+
+class DenseLevel:
+    """One level of a forest as a plain scorer: dense weights, one column per node."""
+
+    def __init__(self, forest, level, score):
+        start = 1 + sum(len(parents) for parents in forest.tree.parents[:level])
+        nodes = forest.tree.children[level].nodes
+        self.weights = np.zeros((forest.feature_count, len(nodes)))
+        self.biases = np.zeros(len(nodes))
+        inner = sum([1, *(len(parents) for parents in forest.tree.parents)][:level])
+        for parent in range(len(forest.tree.children[level].start) - 1):
+            first_child = forest.child_start[inner + parent]
+            for row in range(*forest.row_start[inner + parent : inner + parent + 2]):
+                for entry in range(*forest.entry_start[row : row + 2]):
+                    slot = first_child - start + forest.entry_sibling[entry]
+                    self.weights[forest.row_feature[row], nodes[slot]] = forest.entry_value[entry]
+        self.biases[nodes] = forest.biases[start - 1 : start - 1 + len(nodes)]
+        self.score_mode = score
+
+    def score(self, encoded, candidates):
+        margins = (encoded @ self.weights + self.biases)[
+            np.arange(encoded.shape[0])[:, None], np.maximum(candidates, 0)
+        ]
+        loss = np.maximum(0, 1 - margins)
+        if self.score_mode == "label":
+            return (1 / (1 + np.exp(-margins))).astype(np.float32)
+        return np.exp(-(loss ** (3 if self.score_mode == "path" else 2))).astype(np.float32)
+
+
+def random_forest(seed, labels=40, arity=3):
+    """Any weights over any tree, also with nodes that have no weights at all."""
+    rng = np.random.default_rng(seed)
+    vectors = as_csr(sp.random_array((labels, 12), density=0.3, rng=rng, dtype=np.float32))
+    method = ["random", "frequency", "kmeans"][seed % 3]
+    config = TreeConfig(method=method, arity=arity, max_leaf=arity, seed=seed)
+    tree = build_tree(vectors, rng.integers(0, 9, labels), config)
+    chunks = []
+    for children in tree.children:
+        for count in np.diff(children.start):
+            dense = rng.normal(size=(FEATURES, count)) * (rng.random((FEATURES, count)) < 0.3)
+            rows, siblings = np.nonzero(dense)
+            kept, counts = np.unique(rows, return_counts=True)
+            starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            chunks.append(Chunk(kept.astype(np.int32), starts, siblings.astype(np.int32),
+                                dense[rows, siblings].astype(np.float32),
+                                rng.normal(size=count).astype(np.float32)))  # fmt: skip
+    return forest_of(tree, chunks, FEATURES)
+
+
+def random_texts(seed, texts=17):
+    rng = np.random.default_rng(seed + 1)
+    return as_csr(sp.random_array((texts, FEATURES), density=0.3, rng=rng, dtype=np.float32))
+
+
+@given(st.integers(0, 5000), st.sampled_from(["path", "path2", "label"]), st.integers(1, 12),
+       st.integers(1, 50))  # fmt: skip
+def test_the_fused_search_ranks_like_the_walk(seed, score, beam, k):
+    forest, texts = random_forest(seed), random_texts(seed)
+    combine = "child" if score == "label" else "multiply"
+    scorers = [DenseLevel(forest, level, score) for level in range(forest.tree.depth)]
+    allowed = np.random.default_rng(seed).random(40) < 0.6
+    for choice in (None, allowed):
+        expected = walk(forest.tree, scorers, texts, k, beam, combine, choice)
+        found = forest.rank(texts, k, beam, score, choice)
+        assert np.allclose(found.scores, expected.scores, atol=1e-5)
+        assert (found.labels == expected.labels).mean() > 0.97  # rounding may swap near ties
+
+
+@given(st.integers(0, 5000), st.sampled_from([1, 2, 5, 100]))
+def test_blocks_threads_and_single_texts_do_not_change_the_answer(seed, size):
+    forest, texts = random_forest(seed), random_texts(seed)
+    expected = forest.rank(texts, 7, 4)
+    alone = xmtc.Ranking.stack([forest.rank(texts[row : row + 1], 7, 4) for row in range(17)])
+    before = forest_module.TEXTS_PER_BLOCK
+    try:
+        forest_module.TEXTS_PER_BLOCK = size
+        cut = forest.rank(texts, 7, 4)
+    finally:
+        forest_module.TEXTS_PER_BLOCK = before
+    for other in (alone, cut):
+        assert (other.labels == expected.labels).all()
+        assert np.allclose(other.scores, expected.scores, atol=1e-6)
+
+
+def trained_parts(labels=60):
+    dataset = planted(texts=400, labels=labels)
+    _, features = tfidf.learn(dataset.texts, tfidf.TfidfConfig())
+    config = TreeConfig(arity=4, max_leaf=4)
+    counts = dataset.trained_on().label_counts
+    tree = build_tree(pifa(features, dataset.relevant), counts, config)
+    return dataset, features, tree
+
+
+@pytest.mark.parametrize("negatives", ["tfn", "man", "both"])
+def test_every_choice_of_negatives_finds_the_planted_labels(negatives):
+    dataset, features, tree = trained_parts()
+    forest = train_forest(features, dataset.relevant, tree, SvmConfig(), negatives)
+    ranking = forest.rank(features, 1, score="label" if negatives == "both" else "path")
+    right = dataset.relevant.toarray()[np.arange(len(dataset)), ranking.labels[:, 0]]
+    assert right.mean() > 0.95
+
+
+def test_a_tree_of_depth_one_is_one_vs_all():
+    dataset, features, _ = trained_parts(12)
+    flat = LabelTree.flat(12)
+    config = SvmConfig(tolerance=1e-4, max_passes=1000)
+    forest = train_forest(features, dataset.relevant, flat, config, "both")
+    model = xmtc.train("one_vs_all", dataset, svm={"tolerance": 1e-4, "max_passes": 1000})
+    assert np.allclose(
+        forest.rank(features, 12, score="label").scores, model.rank(features, 12).scores, atol=0.02
+    )
+
+
+@pytest.mark.parametrize("negatives", ["tfn", "both"])
+def test_threads_do_not_change_a_bit_of_the_weights(negatives):
+    dataset, features, tree = trained_parts()
+    xmtc.set_threads(1)
+    alone = train_forest(features, dataset.relevant, tree, SvmConfig(), negatives)
+    xmtc.set_threads(4)
+    together = train_forest(features, dataset.relevant, tree, SvmConfig(), negatives)
+    assert (alone.entry_value == together.entry_value).all()
+    assert (alone.biases == together.biases).all()
+
+
+@pytest.mark.parametrize("preset", ["PARABEL", "BONSAI", "XR_LINEAR"])
+def test_presets_train_and_survive_the_disk(preset, tmp_path):
+    dataset = planted(texts=400, labels=300)
+    model = xmtc.train("linear_tree", dataset, getattr(linear_tree, preset))
+    assert xmtc.evaluate(model, dataset).metrics["P@1"] > 90
+    xmtc.save(model, tmp_path / "model")
+    loaded = xmtc.load(tmp_path / "model")
+    before, after = (m.rank(dataset.texts, 5) for m in (model, loaded))
+    assert (before.labels == after.labels).all()
+    assert (before.scores == after.scores).all()
+
+
+def test_several_trees_rank_by_their_mean():
+    dataset = planted(texts=300, labels=150)
+    model = xmtc.train("linear_tree", dataset, trees=3, tree={"max_leaf": 8}, beam=50)
+    encoded = model.encoder.encode(dataset.texts[:9])
+    members = [forest.rank(encoded, 150, 50, "label") for forest in model.forests]
+    mean = np.zeros((9, 150))
+    for member in members:
+        for row in range(9):
+            mean[row, member.labels[row]] += member.scores[row] / 3
+    assert np.allclose(model.rank(dataset.texts[:9], 3).scores, -np.sort(-mean)[:, :3], atol=1e-5)
