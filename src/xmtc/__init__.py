@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from xmtc.core.walk import walk
     from xmtc.data.formats import read_dataset
     from xmtc.evaluation.report import Report
-    from xmtc.models.api import evaluate, load, predict, save, train
+    from xmtc.models.api import evaluate, explain, load, predict, save, train
 
 __version__ = version.VERSION
 
@@ -44,7 +44,7 @@ _HOMES = {
     "xmtc.core.walk": ["walk"],
     "xmtc.data.formats": ["read_dataset"],
     "xmtc.evaluation.report": ["Report"],
-    "xmtc.models.api": ["evaluate", "load", "predict", "save", "train"],
+    "xmtc.models.api": ["evaluate", "explain", "load", "predict", "save", "train"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = ["datasets", "sklearn"]
@@ -66,6 +66,7 @@ __all__ = [
     "__version__",
     "datasets",
     "evaluate",
+    "explain",
     "load",
     "predict",
     "read_dataset",

@@ -168,6 +168,7 @@ def train_all():
         "words": xmtc.train("one_vs_all", data),
         "hashed": xmtc.train("one_vs_all", data, text={"hash_buckets": 64}),
         "features": xmtc.train("one_vs_all", bare),
+        "tree": xmtc.train("linear_tree", data, tree={"arity": 2, "max_leaf": 2}, trees=2),
         "frequent": xmtc.train("most_frequent", data),
     }
 
@@ -621,8 +622,8 @@ def extremes(dtype):
     return [v for v in (0, 1, 2, 5, 29, -1, -2, info.max, info.min) if info.min <= v <= info.max]
 
 
-@settings(max_examples=150)
-@given(st.sampled_from(["words", "hashed", "frequent"]), st.data())
+@settings(max_examples=250)
+@given(st.sampled_from(["words", "hashed", "tree", "frequent"]), st.data())
 def test_no_forged_array_makes_a_model_that_answers_nonsense(
     originals, tmp_path_factory, name, data
 ):

@@ -20,6 +20,7 @@ COMMANDS = {
     "train": ("xmtc.cli.train", "Train a model on a file of labelled texts."),
     "predict": ("xmtc.cli.predict", "Tag texts with a trained model; streams JSON lines."),
     "evaluate": ("xmtc.cli.evaluate", "Measure a model on labelled texts it has not seen."),
+    "explain": ("xmtc.cli.explain", "Show which words spoke for and against a label."),
     "inspect": ("xmtc.cli.inspect", "Show what is in a model folder."),
     "settings": ("xmtc.cli.settings", "List the settings of a kind of model."),
     "data": ("xmtc.cli.data", "Look at data sets: `data doctor`, `data convert`."),

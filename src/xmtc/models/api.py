@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,22 @@ from xmtc.core import config as settings
 from xmtc.core import store
 from xmtc.core.arrays import Allowed, Inputs
 from xmtc.core.dataset import Dataset
-from xmtc.core.errors import DataError, StoreError, did_you_mean, require
+from xmtc.core.errors import ConfigError, DataError, StoreError, did_you_mean, require
 from xmtc.core.interfaces import Model
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import trusted
 from xmtc.evaluation.report import Report, evaluate_ranking
+from xmtc.linear.explain import Evidence
 from xmtc.models import catalog
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a label was ranked: the evidence of each classifier on the way to it, its own last."""
+
+    label: str
+    score: float
+    path: tuple[Evidence, ...]
 
 
 def train(kind: str, dataset: Dataset, config: Any = None, /, **overrides: Any) -> Model:
@@ -62,6 +73,17 @@ def evaluate(
     truth = dataset.named_in(model.labels)
     ranking = model.rank(truth.inputs, max(ks))
     return evaluate_ranking(ranking, truth.relevant, model.trained_on, ks=tuple(ks), **options)
+
+
+def explain(model: Model, text: str, k: int = 3) -> list[Explanation]:
+    """For each of the k best labels, the words that spoke for and against it."""
+    if not hasattr(model, "explain"):
+        raise ConfigError(f"a {model.kind} cannot say why; linear_tree and one_vs_all can.")
+    ranking = model.rank([text], k).named(model.labels)[0]
+    return [
+        Explanation(name, score, tuple(model.explain(text, model.labels.id_of[name])))
+        for name, score in ranking
+    ]
 
 
 def save(model: Model, folder: str | Path, overwrite: bool = False) -> None:

@@ -20,6 +20,7 @@ from xmtc.core.ranking import Ranking
 from xmtc.kernels.merge import mean_scores
 from xmtc.labels import vectors
 from xmtc.labels.trees import TreeConfig, build_tree
+from xmtc.linear.explain import Evidence, of_path
 from xmtc.linear.forest import Forest, Score
 from xmtc.linear.nodes import Negatives, train_forest
 from xmtc.linear.svm import SvmConfig
@@ -85,6 +86,11 @@ class LinearTree:
 
     def _rank_by(self, forest: Forest, encoded: Csr, k: int, allowed: Allowed) -> Ranking:
         return forest.rank(encoded, k, self.config.beam, self.config.score, allowed)
+
+    def explain(self, text: str, label: int) -> list[Evidence]:
+        """What spoke for and against a label, from the root down; the first tree's view."""
+        encoded = self.encoder.encode([text])
+        return of_path(self.forests[0], encoded, label, self.encoder.term)
 
     def to_parts(self) -> Parts:
         """Everything needed to make this model again."""

@@ -12,6 +12,7 @@ from xmtc.core.parts import Parts, trusted
 from xmtc.core.ranking import Ranking
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
+from xmtc.linear.explain import Evidence, of_label
 from xmtc.linear.scorer import LinearScorer
 from xmtc.linear.svm import SvmConfig, train_one_vs_all
 from xmtc.text.encoder import GivenFeatures, learn_encoder, load_encoder
@@ -43,6 +44,10 @@ class OneVsAll:
         """The k labels whose classifiers say yes most clearly."""
         tree = LabelTree.flat(len(self.labels))
         return walk(tree, [self.scorer], self.encoder.encode(inputs), k, allowed=allowed)
+
+    def explain(self, text: str, label: int) -> list[Evidence]:
+        """What spoke for and against a label: one piece of evidence, from its classifier."""
+        return [of_label(self.scorer, self.encoder.encode([text]), label, self.encoder.term)]
 
     def to_parts(self) -> Parts:
         """Everything needed to make this model again."""

@@ -21,6 +21,10 @@ class GivenFeatures:
 
     feature_count: int
 
+    def term(self, column: int) -> str:
+        """Given features have no names."""
+        return f"#{column}"
+
     def encode(self, inputs: Inputs) -> Csr:
         """(texts, features), checked."""
         if not sp.issparse(inputs):

@@ -1,0 +1,66 @@
+"""`xmtc explain MODEL "text"`"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+from xmtc.cli.show import json_option, print_json
+
+
+@click.command("explain")
+@click.argument("model", type=click.Path())
+@click.argument("text")
+@click.option("-k", "k", default=3, show_default=True, type=click.IntRange(1),
+              help="How many labels to explain.")  # fmt: skip
+@click.option(
+    "--path", "whole_path", is_flag=True, help="Every classifier on the way, not the last."
+)
+@json_option
+def command(model: str, text: str, k: int, whole_path: bool, as_json: bool) -> None:
+    """Show why MODEL gives TEXT its labels: words that speak for one are green, against it red."""
+    from xmtc.models import api
+
+    explanations = api.explain(api.load(model), text, k)
+    if as_json:
+        print_json([_plain(explanation) for explanation in explanations])
+        return
+    for explanation in explanations:
+        click.secho(f"{explanation.label}  {explanation.score:.3f}", bold=True)
+        shown = explanation.path if whole_path else explanation.path[-1:]
+        for level, evidence in enumerate(shown):
+            if whole_path:
+                click.echo(f"  level {level + 1}, margin {evidence.margin:+.2f}")
+            click.echo(f"  {_highlighted(text, dict(evidence.terms))}")
+            strongest = (f"{term} {weight:+.2f}" for term, weight in evidence.terms[:8])
+            click.echo(f"  {', '.join(strongest)}; without any word {evidence.bias:+.2f}\n")
+
+
+def _plain(explanation: Any) -> dict[str, Any]:
+    steps = [
+        {
+            "bias": evidence.bias,
+            "margin": evidence.margin,
+            "terms": [list(t) for t in evidence.terms],
+        }
+        for evidence in explanation.path
+    ]
+    return {"label": explanation.label, "score": explanation.score, "path": steps}
+
+
+def _highlighted(text: str, weights: dict[str, float]) -> str:
+    """The text with the words that have a weight in colour; the strongest are bold."""
+    most = max((abs(weight) for weight in weights.values()), default=0.0)
+    single = {word: weight for term, weight in weights.items() for word in term.split()}
+
+    def colour(match: re.Match[str]) -> str:
+        weight = single.get(match[0].lower(), 0.0)
+        if not weight:
+            return match[0]
+        return click.style(
+            match[0], fg="green" if weight > 0 else "red", bold=abs(weight) > most / 2
+        )
+
+    return re.sub(r"\w+", colour, text)

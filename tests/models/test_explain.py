@@ -1,0 +1,61 @@
+"""Explanations add up: bias and words together are the margin that made the score."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import xmtc
+from xmtc.cli.app import run
+from xmtc.data.planted import planted
+
+
+@pytest.fixture(scope="module", params=["one_vs_all", "linear_tree"])
+def model(request):
+    settings = {"tree": {"max_leaf": 2, "arity": 2}} if request.param == "linear_tree" else {}
+    return xmtc.train(request.param, planted(labels=20), settings)
+
+
+def test_the_last_margin_is_what_the_score_is_made_of(model):
+    for text in planted(labels=20).texts[:20]:
+        for explanation in xmtc.explain(model, text, k=4):
+            margin = explanation.path[-1].margin
+            assert explanation.score == pytest.approx(1 / (1 + np.exp(-margin)), abs=1e-4)
+
+
+def test_the_words_planted_for_a_label_speak_for_it(model):
+    best = xmtc.explain(model, "sign3a sign3b alpha beta", k=1)[0]
+    assert best.label == "label 0003"
+    assert {term for term, _ in best.path[-1].terms[:2]} == {"sign3a", "sign3b"}
+    assert all(weight > 0 for _, weight in best.path[-1].terms[:2])
+
+
+def test_the_path_leads_from_the_root_to_the_label():
+    deep = xmtc.train("linear_tree", planted(labels=20), tree={"max_leaf": 2, "arity": 2})
+    assert len(xmtc.explain(deep, "sign3a", k=1)[0].path) == deep.forests[0].tree.depth > 1
+
+
+def test_a_path_score_is_the_product_along_the_path():
+    data = planted(labels=20)
+    tree = {"max_leaf": 2, "arity": 2}
+    model = xmtc.train("linear_tree", data, tree=tree, score="path", negatives="tfn")
+    for explanation in xmtc.explain(model, data.texts[0], k=3):
+        parts = [np.exp(-(max(0, 1 - step.margin) ** 3)) for step in explanation.path]
+        assert explanation.score == pytest.approx(np.prod(parts), abs=1e-4)
+
+
+def test_a_model_that_does_not_read_cannot_explain():
+    with pytest.raises(xmtc.ConfigError, match="cannot say why"):
+        xmtc.explain(xmtc.train("most_frequent", planted()), "text")
+
+
+def test_the_command_shows_coloured_words_and_json(model, tmp_path, capsys):
+    xmtc.save(model, tmp_path / "model")
+    assert run(["explain", str(tmp_path / "model"), "sign3a of Alpha", "-k", "1"]) == 0
+    output = capsys.readouterr().out
+    assert "label 0003" in output
+    assert "sign3a +" in output
+    assert run(["explain", str(tmp_path / "model"), "sign3a", "--json", "-k", "2"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 2
