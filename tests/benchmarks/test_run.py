@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -160,6 +161,27 @@ def test_candidates_take_turns():
     timings = in_turns(candidates, repeats=2)
     assert order == ["a", "b", "a", "b"]
     assert summary(timings["a"]) == {"seconds": 1, "cpu_seconds": 2, "runs": [1, 1]}
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux")
+@pytest.mark.parametrize("ended", [True, False])
+def test_processor_time_counts_children(ended):
+    from benchmarks.kit import timed
+
+    busy = "import time\nwhile time.process_time() < 0.2: pass\nprint(1, flush=True)\ninput()"
+    pipe = subprocess.PIPE
+
+    def work():
+        child = subprocess.Popen([sys.executable, "-c", busy], stdin=pipe, stdout=pipe, text=True)
+        child.stdout.readline()
+        if ended:
+            child.communicate("\n")
+        return child
+
+    child, timing = timed(work)
+    if not ended:
+        child.communicate("\n")
+    assert 0.15 < timing.cpu_seconds < timing.seconds + 0.5
 
 
 def test_peak_memory_is_that_of_the_child():

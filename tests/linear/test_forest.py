@@ -48,7 +48,7 @@ class DenseLevel:
             np.arange(encoded.shape[0])[:, None], np.maximum(candidates, 0)
         ]
         loss = np.maximum(0, 1 - margins)
-        if self.score_mode == "label":
+        if self.score_mode in ("label", "probability"):
             return (1 / (1 + np.exp(-margins))).astype(np.float32)
         return np.exp(-(loss ** (3 if self.score_mode == "path" else 2))).astype(np.float32)
 
@@ -78,8 +78,12 @@ def random_texts(seed, texts=17):
     return as_csr(sp.random_array((texts, FEATURES), density=0.3, rng=rng, dtype=np.float32))
 
 
-@given(st.integers(0, 5000), st.sampled_from(["path", "path2", "label"]), st.integers(1, 12),
-       st.integers(1, 50))  # fmt: skip
+@given(
+    st.integers(0, 5000),
+    st.sampled_from(["path", "path2", "probability", "label"]),
+    st.integers(1, 12),
+    st.integers(1, 50),
+)
 def test_the_fused_search_ranks_like_the_walk(seed, score, beam, k):
     forest, texts = random_forest(seed), random_texts(seed)
     combine = "child" if score == "label" else "multiply"
@@ -148,7 +152,7 @@ def test_threads_do_not_change_a_bit_of_the_weights(negatives):
     assert (alone.biases == together.biases).all()
 
 
-@pytest.mark.parametrize("preset", ["PARABEL", "BONSAI", "XR_LINEAR"])
+@pytest.mark.parametrize("preset", ["PARABEL", "BONSAI", "XR_LINEAR", "PLT"])
 def test_presets_train_and_survive_the_disk(preset, tmp_path):
     dataset = planted(texts=400, labels=300)
     model = xmtc.train("linear_tree", dataset, getattr(linear_tree, preset))

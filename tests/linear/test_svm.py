@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 import xmtc
@@ -74,6 +75,28 @@ def test_it_agrees_with_liblinear(seed, cost, positive_cost):
         theirs.fit(features, signs)
         assert weights.toarray()[:, label] == pytest.approx(theirs.coef_[0], abs=2e-3)
         assert biases[label] == pytest.approx(theirs.intercept_[0], abs=2e-3)
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.1, 1.0, 8.0]))
+def test_logistic_loss_agrees_with_liblinear(seed, cost):
+    features, relevant = random_problem(seed)
+    config = SvmConfig(loss="logistic", cost=cost, tolerance=1e-4, max_passes=3000, prune=0)
+    weights, biases = train_one_vs_all(features, relevant, config)
+    for label in range(2):
+        theirs = LogisticRegression(C=cost, solver="liblinear", dual=True, tol=1e-8,
+                                    max_iter=100_000, intercept_scaling=1)  # fmt: skip
+        theirs.fit(features, relevant.toarray()[:, label] > 0)
+        assert weights.toarray()[:, label] == pytest.approx(theirs.coef_[0], abs=1e-3)
+        assert biases[label] == pytest.approx(theirs.intercept_[0], abs=1e-3)
+
+
+def test_at_most_so_many_weights_are_kept_the_largest():
+    features, relevant = random_problem(1)
+    full, _ = train_one_vs_all(features, relevant, SvmConfig(prune=0))
+    few, _ = train_one_vs_all(features, relevant, SvmConfig(prune=0, most_weights=4))
+    assert (np.diff(few.tocsc().indptr) == 4).all()
+    strongest = -np.sort(-np.abs(full.toarray()), axis=0)[:4]
+    assert np.allclose(-np.sort(-np.abs(few.toarray()), axis=0)[:4], strongest)
 
 
 @given(st.integers(0, 10_000))

@@ -14,6 +14,7 @@ from numba import njit
 from xmtc.kernels.types import Floats, Ints, Longs
 
 SIBLINGS = 16  # classifiers solved together: 16 float32 fill a 512-bit register or a cache line
+NEWTON_STEPS = 8  # of one logistic coordinate, at most
 CALM = 0.1  # a row rests while every sibling's gradient there is below this share of the tolerance
 
 
@@ -44,11 +45,13 @@ def solve_block(
     tolerance: float,
     max_passes: int,
     seed: int,
+    logistic: bool = False,
 ) -> tuple[Floats, Floats, Floats]:
-    """Squared-hinge classifiers for up to SIBLINGS labels over the same rows.
+    """Classifiers for up to SIBLINGS labels over the same rows.
 
-    Minimises ½‖w‖² + ½b² + Σ c_i max(0, 1 - y_i (w·x_i + b))² for each label, until the gradients
-    of a whole pass lie within `tolerance`, or for `max_passes` passes.
+    Minimises ½‖w‖² + ½b² + Σ c_i loss(y_i (w·x_i + b)) for each label, until the gradients of a
+    whole pass lie within `tolerance`, or for `max_passes` passes. The loss of a margin m is
+    max(0, 1 - m)², or ln(1 + exp(-m)) when `logistic`.
     positives: (starts, rows); label j belongs to rows[starts[j] : starts[j + 1]].
     costs: c_i of positive and of negative rows.
     Returns weights (features, SIBLINGS), biases (SIBLINGS,) and alphas (rows, SIBLINGS).
@@ -59,13 +62,19 @@ def solve_block(
     return _solve(
         rows.indptr, rows.columns, rows.values, rows.square_lengths, starts, positive_rows,
         start.weights, np.float32(start.bias), start.alphas, np.float32(0.5 / costs[0]),
-        np.float32(0.5 / costs[1]), np.float32(tolerance), max_passes, seed,
+        np.float32(0.5 / costs[1]), np.float32(tolerance), max_passes, seed, logistic,
     )  # fmt: skip
 
 
-def large_weights(weights: Floats, labels: int, threshold: float) -> tuple[Ints, Ints, Floats]:
-    """(features, siblings, values) of the weights that are not below the threshold."""
-    return _large(weights, labels, np.float32(threshold))
+def large_weights(
+    weights: Floats, labels: int, threshold: float, most: int | None = None
+) -> tuple[Ints, Ints, Floats]:
+    """(features, siblings, values) of the weights not below the threshold, `most` per label."""
+    limits = np.full(SIBLINGS, threshold, np.float32)
+    if most is not None and most < len(weights):
+        ranked = np.partition(np.abs(weights), len(weights) - most, axis=0)
+        limits = np.maximum(limits, ranked[len(weights) - most])
+    return _large(weights, labels, limits)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -129,9 +138,41 @@ def _descend(row_signs, row_alphas, margins, working, length, diagonals, extreme
 
 
 @njit(cache=True, nogil=True)
+def _descend_logistic(row_signs, row_alphas, margins, working, length, diagonals, extremes, change):
+    """The same for logistic loss: each alpha lies between 0 and its cost (Yu, Huang, Lin 2011)."""
+    unrest = np.float32(0)
+    for j in range(SIBLINGS):
+        sign, alpha = row_signs[j], np.float64(row_alphas[j])
+        cost = 0.5 / (diagonals[0] if sign > 0 else diagonals[1])
+        margin, side = np.float64(sign * margins[j]), 1.0
+        start = alpha
+        if 0.5 * length * (cost - 2 * alpha) + margin < 0:  # the other end is nearer
+            start, side = cost - alpha, -1.0
+        start = min(max(start, 1e-12 * cost), cost * (1 - 1e-12))
+        z = start if cost - start >= 0.5 * cost else 0.1 * start
+        gradient = length * (z - start) + side * margin + np.log(z / (cost - z))
+        first = margin + np.log(max(alpha, 1e-12 * cost) / max(cost - alpha, 1e-12 * cost))
+        for _ in range(NEWTON_STEPS):
+            if abs(gradient) < 1e-6:
+                break
+            better = z - gradient / (length + cost / (cost - z) / z)
+            z = 0.1 * z if better <= 0 else min(better, cost * (1 - 1e-12))
+            gradient = length * (z - start) + side * margin + np.log(z / (cost - z))
+        step = side * (z - start) * working[j]
+        change[j] = step * sign
+        # How far the step leads, in units of a gradient: log ratios have no natural scale.
+        unrest = max(
+            unrest, np.float32(min(abs(first), abs(step) * (length + 4 / cost)) * working[j])
+        )
+        extremes[1, j] = max(extremes[1, j], np.float32(abs(step) * (length + 4 / cost)))
+    return unrest
+
+
+@njit(cache=True, nogil=True)
 def _solve(
     indptr, columns, values, square_lengths, positive_starts, positive_rows, start_weights,
     start_bias, start_alphas, positive_diagonal, negative_diagonal, tolerance, max_passes, seed,
+    logistic,
 ):  # fmt: skip
     rows, labels = len(indptr) - 1, len(positive_starts) - 1
     weights = _repeated(start_weights)
@@ -160,9 +201,14 @@ def _solve(
             first, last = indptr[row], indptr[row + 1]
             _margins(columns, values, first, last, weights, biases, margins)
             length = square_lengths[row] + np.float32(1)
-            unrest = _descend(
-                signs[row], alphas[row], margins, working, length, diagonals, extremes, change
-            )
+            if logistic:
+                unrest = _descend_logistic(
+                    signs[row], alphas[row], margins, working, length, diagonals, extremes, change
+                )
+            else:
+                unrest = _descend(
+                    signs[row], alphas[row], margins, working, length, diagonals, extremes, change
+                )
             if unrest > calm:
                 for j in range(SIBLINGS):
                     alphas[row, j] += change[j] * signs[row, j]
@@ -182,17 +228,17 @@ def _solve(
 
 
 @njit(cache=True, nogil=True)
-def _large(weights, labels, threshold):
+def _large(weights, labels, limits):
     count = 0
     for feature in range(len(weights)):
         for j in range(labels):
-            count += abs(weights[feature, j]) >= threshold
+            count += abs(weights[feature, j]) >= limits[j]
     features, siblings = np.empty(count, np.int32), np.empty(count, np.int32)
     values = np.empty(count, np.float32)
     place = 0
     for feature in range(len(weights)):
         for j in range(labels):
-            if abs(weights[feature, j]) >= threshold:
+            if abs(weights[feature, j]) >= limits[j]:
                 features[place], siblings[place] = feature, j
                 values[place] = weights[feature, j]
                 place += 1

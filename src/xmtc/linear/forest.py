@@ -20,12 +20,14 @@ from xmtc.kernels.beam import CHILD, HINGE, MULTIPLY, SIGMOID, Weights, beam_sea
 TEXTS_PER_BLOCK = 1024  # ranked together: enough to share a node's chunk, little enough for memory
 MAX_WEIGHT = 1e15  # products with text weights stay finite
 
-# How a label is scored: by the product of exp(-max(0, 1 - v)³) along its path (PECOS, Parabel with
-# another power), or by the logistic function of its own w·x + b, the path only leading to it.
-Score = Literal["path", "path2", "label"]
+# How a label is scored, v being w·x + b: by the product of exp(-max(0, 1 - v)³) along its path
+# (PECOS), the same squared (Parabel), the product of logistic functions (PLT: a probability), or by
+# the logistic function of its own v alone, the path only leading to it.
+Score = Literal["path", "path2", "probability", "label"]
 _RULES = {
     "path": (HINGE, 3.0, MULTIPLY),
     "path2": (HINGE, 2.0, MULTIPLY),
+    "probability": (SIGMOID, 1.0, MULTIPLY),
     "label": (SIGMOID, 1.0, CHILD),
 }
 

@@ -16,9 +16,9 @@ from xmtc.core.ranking import NO_LABEL, Ranking
 from xmtc.core.threads import blocks, in_threads
 from xmtc.core.tree import LabelTree
 from xmtc.kernels.rows import gather_rows
-from xmtc.kernels.svm import SIBLINGS, Rows, Start, large_weights, solve_block
+from xmtc.kernels.svm import SIBLINGS, Rows, Start
 from xmtc.linear.forest import Chunk, Forest, forest_of
-from xmtc.linear.svm import SvmConfig, block_seed
+from xmtc.linear.svm import SvmConfig, pruned, solve
 
 # Which texts a label learns from, besides its own: those of the labels in its cluster (tfn, teacher
 # forcing negatives), those that the tree itself leads to the cluster (man, matcher aware), or both.
@@ -124,15 +124,11 @@ def _train_node(
     indptr, columns, values, kept, squares = gather_rows(*texts, node.rows, place_of)
     rows = Rows(indptr, columns, values, squares)
     start = Start(np.zeros(len(kept), np.float32), 0.0, np.zeros(len(node.rows), np.float32))
-    costs = (config.cost * config.positive_cost, config.cost)
     parts = []
     for first, last in blocks(len(node.children), SIBLINGS):
         positives = _positives(node.rows, node.children[first:last])
-        seed = block_seed(config.seed, node.place * 101 + first)
-        weights, biases, _ = solve_block(
-            rows, positives, start, costs, config.tolerance, config.max_passes, seed
-        )
-        large = large_weights(weights, last - first, config.prune)
+        weights, biases, _ = solve(rows, positives, start, config, node.place * 101 + first)
+        large = pruned(weights, last - first, config)
         parts.append((large[0], large[1] + np.int32(first), large[2], biases[: last - first]))
     return _chunk(parts, kept)
 

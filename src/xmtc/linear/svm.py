@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,19 +17,23 @@ from xmtc.kernels.svm import SIBLINGS, Rows, Start, large_weights, solve_block
 
 @dataclass(frozen=True)
 class SvmConfig:
-    """The squared-hinge support vector machine that separates a label from the others."""
+    """The linear classifier that separates a label from the others."""
 
+    loss: Literal["squared_hinge", "logistic"] = "squared_hinge"  # logistic: better probabilities
     cost: float = 1.0  # higher: fits the training texts more closely
     positive_cost: float = 1.0  # times cost, for texts that carry the label; higher favours recall
     tolerance: float = 0.1  # stop when gradients are this small; lower is slower, rarely better
     max_passes: int = 20  # stop after as many passes over the texts in any case
     prune: float = 0.05  # drop weights below this: smaller and faster models
+    most_weights: int | None = None  # keep at most this many weights per label, the largest
     seed: int = 0
 
     def __post_init__(self) -> None:
         for name in ("cost", "positive_cost", "tolerance"):
             require(getattr(self, name) > 0, name, getattr(self, name), "must be above 0")
         require(self.max_passes >= 1, "max_passes", self.max_passes, "must be at least 1")
+        require(self.most_weights is None or self.most_weights >= 1, "most_weights",
+                self.most_weights, "must be at least 1, or none for no limit")  # fmt: skip
         require(self.prune >= 0, "prune", self.prune, "must be 0 (keep all) or more")
 
 
@@ -46,13 +51,13 @@ def train_one_vs_all(features: Csr, relevant: Csr, config: SvmConfig) -> tuple[C
     cuts = blocks(len(order), SIBLINGS)
     with step("training classifiers", len(order)) as advance:
 
-        def solve(cut: tuple[int, int]) -> tuple[Ints, Ints, Floats, Floats]:
+        def work(cut: tuple[int, int]) -> tuple[Ints, Ints, Floats, Floats]:
             labels = order[cut[0] : cut[1]]
-            solved = _solve(rows, _positives(carriers, labels), start, config, cut[0])
+            solved = solve(rows, _positives(carriers, labels), start, config, cut[0])
             advance(len(labels))
-            return _pruned(solved, labels, config.prune)
+            return _pruned(solved, labels, config)
 
-        solved = in_threads(solve, cuts)
+        solved = in_threads(work, cuts)
     return _assembled(solved, order, (features.shape[1], relevant.shape[1]))
 
 
@@ -71,11 +76,11 @@ def _all_negative(rows: Rows, features: int, config: SvmConfig) -> Start:
     """The classifier that says no to every text."""
     nothing = Start(np.zeros(features, np.float32), 0.0, np.zeros(len(rows.indptr) - 1, np.float32))
     nobody = (np.zeros(2, np.int64), np.empty(0, np.int32))
-    weights, biases, alphas = _solve(rows, nobody, nothing, config, 0, share=0.1)
+    weights, biases, alphas = solve(rows, nobody, nothing, config, 0, share=0.1)
     return Start(weights[:, 0].copy(), float(biases[0]), alphas[:, 0].copy())
 
 
-def _solve(
+def solve(
     rows: Rows,
     positives: tuple[Longs, Ints],
     start: Start,
@@ -83,15 +88,17 @@ def _solve(
     place: int,
     share: float = 1,
 ) -> tuple[Floats, Floats, Floats]:
+    """One block of classifiers. place: tells it from the others; share: of the tolerance."""
     costs = (config.cost * config.positive_cost, config.cost)
-    seed = block_seed(config.seed, place)
-    tolerance = config.tolerance * share
-    return solve_block(rows, positives, start, costs, tolerance, config.max_passes, seed)
+    # A seed of its own for every block, whichever thread works on it.
+    seed = (config.seed * 1_000_003 + place) & 0xFFFFFFFF
+    tolerance, logistic = config.tolerance * share, config.loss == "logistic"
+    return solve_block(rows, positives, start, costs, tolerance, config.max_passes, seed, logistic)
 
 
-def block_seed(seed: int, place: int) -> int:
-    """A seed for one block of classifiers: its own, whichever thread works on it."""
-    return (seed * 1_000_003 + place) & 0xFFFFFFFF
+def pruned(weights: Floats, labels: int, config: SvmConfig) -> tuple[Ints, Ints, Floats]:
+    """(features, siblings, values) of the weights worth keeping."""
+    return large_weights(weights, labels, config.prune, config.most_weights)
 
 
 def _positives(carriers: sp.csc_array, labels: Longs) -> tuple[Longs, Ints]:
@@ -102,10 +109,10 @@ def _positives(carriers: sp.csc_array, labels: Longs) -> tuple[Longs, Ints]:
 
 
 def _pruned(
-    solved: tuple[Floats, Floats, Floats], labels: Longs, threshold: float
+    solved: tuple[Floats, Floats, Floats], labels: Longs, config: SvmConfig
 ) -> tuple[Ints, Ints, Floats, Floats]:
     weights, biases, _ = solved
-    features, siblings, values = large_weights(weights, len(labels), threshold)
+    features, siblings, values = pruned(weights, len(labels), config)
     return features, labels[siblings].astype(np.int32), values, biases[: len(labels)]
 
 

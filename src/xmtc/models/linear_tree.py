@@ -62,6 +62,10 @@ XR_LINEAR = Config(
     vectors="pifa_weighted", tree=TreeConfig(arity=16, max_leaf=100),
     svm=replace(_PUBLISHED, max_passes=100), negatives="tfn", score="path",
 )  # fmt: skip
+PLT = Config(
+    tree=TreeConfig(method="kmeans", arity=2, max_leaf=100),
+    svm=replace(_PUBLISHED, loss="logistic", cost=10.0), negatives="tfn", score="probability",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,9 @@ class Config:
     svm: SvmConfig = field(default_factory=SvmConfig)
 
 
+DISMEC = Config(svm=SvmConfig(prune=0.01))  # as published
+
+
 @dataclass(frozen=True)
 class OneVsAll:
     """A tree of depth 1: every label is scored for every text."""
