@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from xmtc.data.formats import read_dataset
     from xmtc.evaluation.report import Report
     from xmtc.models.api import evaluate, explain, load, predict, save, train
+    from xmtc.models.incremental import add_labels, remove_labels, update
 
 __version__ = version.VERSION
 
@@ -44,6 +45,7 @@ _HOMES = {
     "xmtc.core.walk": ["walk"],
     "xmtc.data.formats": ["read_dataset"],
     "xmtc.evaluation.report": ["Report"],
+    "xmtc.models.incremental": ["add_labels", "remove_labels", "update"],
     "xmtc.models.api": ["evaluate", "explain", "load", "predict", "save", "train"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -64,17 +66,20 @@ __all__ = [
     "StoreError",
     "XmtcError",
     "__version__",
+    "add_labels",
     "datasets",
     "evaluate",
     "explain",
     "load",
     "predict",
     "read_dataset",
+    "remove_labels",
     "save",
     "set_threads",
     "show_progress",
     "sklearn",
     "train",
+    "update",
     "walk",
 ]
 

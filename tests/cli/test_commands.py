@@ -189,6 +189,20 @@ def test_doctor_finds_what_is_wrong_and_draws(capfd, folder, tmp_path):
     assert (tmp_path / "zipf.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_update_learns_more_texts(capfd, folder, tmp_path):
+    train = ["train", "linear_tree", folder / "trn.jsonl", "--out", tmp_path / "tree"]
+    assert xmtc(capfd, *train)[0] == 0
+    (tmp_path / "more.jsonl").write_text('{"text": "zebra stripes", "labels": ["zebra"]}\n')
+    code, output, _ = xmtc(
+        capfd, "update", tmp_path / "tree", tmp_path / "more.jsonl", "--train",
+        folder / "trn.jsonl", "--out", tmp_path / "wider", "--json",
+    )  # fmt: skip
+    assert code == 0
+    assert json.loads(output)["new_labels"] == 1
+    _, output, _ = xmtc(capfd, "inspect", tmp_path / "wider", "--json")
+    assert json.loads(output)["labels"] == 13
+
+
 def test_convert_writes_json_lines(capfd, folder, tmp_path):
     (tmp_path / "in.csv").write_text("text,labels\nolive oil,trade;fish\n")
     code, _, _ = xmtc(capfd, "data", "convert", tmp_path / "in.csv", tmp_path / "out.jsonl")

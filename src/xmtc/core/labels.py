@@ -6,6 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
+from xmtc.core.arrays import Array
 from xmtc.core.errors import DataError
 
 
@@ -42,6 +45,12 @@ class LabelSpace:
         new = tuple(dict.fromkeys(name for name in names if name not in self.id_of))
         texts = None if self.texts is None else self.texts + ("",) * len(new)
         return LabelSpace(self.names + new, texts) if new else self
+
+    def only(self, kept: Array) -> LabelSpace:
+        """The labels where `kept` is True, in their order."""
+        places = np.flatnonzero(kept)
+        texts = None if self.texts is None else tuple(self.texts[place] for place in places)
+        return LabelSpace(tuple(self.names[place] for place in places), texts)
 
     def with_texts(self, texts: dict[str, str]) -> LabelSpace:
         """The same names, described by the texts given for them."""

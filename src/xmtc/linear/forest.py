@@ -88,6 +88,29 @@ class Forest:
                    self.entry_sibling, self.entry_value, self.biases)  # fmt: skip
         return weights, level_starts, self.tree.children[-1].nodes, self.feature_count
 
+    def chunk(self, node: int) -> Chunk:
+        """The classifiers of one node's children."""
+        first, last = self.row_start[node : node + 2]
+        begin, end = self.entry_start[first], self.entry_start[last]
+        children = slice(self.child_start[node] - 1, self.child_start[node + 1] - 1)
+        return Chunk(
+            self.row_feature[first:last],
+            self.entry_start[first : last + 1] - begin,
+            self.entry_sibling[begin:end],
+            self.entry_value[begin:end],
+            self.biases[children],
+        )
+
+    @property
+    def inner_nodes(self) -> int:
+        """How many nodes have children."""
+        return len(self.row_start) - 1
+
+    @property
+    def first_leaf(self) -> int:
+        """The first of the nodes whose children are labels."""
+        return self.inner_nodes - (len(self.tree.children[-1].start) - 1)
+
     def _closed(self, allowed: Allowed) -> Array:
         """(nodes,) 1 for those that lead to no allowed label; empty when all do."""
         if allowed is None:
@@ -147,6 +170,19 @@ class Forest:
         for array in (self.entry_value, self.biases):
             if len(array) and np.abs(array).max() > MAX_WEIGHT:
                 raise DataError(f"a weight is larger than {MAX_WEIGHT:g}")
+
+
+def chunk_of(features: Array, siblings: Array, values: Array, biases: Array) -> Chunk:
+    """A chunk from one (feature, sibling, value) per entry, in any order."""
+    order = np.lexsort([siblings, features])
+    rows, counts = np.unique(features, return_counts=True)
+    return Chunk(
+        rows.astype(np.int32),
+        _starts(counts),
+        siblings[order].astype(np.int32),
+        values[order].astype(np.float32),
+        biases.astype(np.float32),
+    )
 
 
 def forest_of(tree: LabelTree, chunks: Sequence[Chunk], features: int) -> Forest:

@@ -10,14 +10,14 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
-from xmtc.core.arrays import Csr, Floats, Ints, Longs
+from xmtc.core.arrays import Array, Csr, Floats, Ints, Longs
 from xmtc.core.progress import step
 from xmtc.core.ranking import NO_LABEL, Ranking
 from xmtc.core.threads import blocks, in_threads
 from xmtc.core.tree import LabelTree
 from xmtc.kernels.rows import gather_rows
 from xmtc.kernels.svm import SIBLINGS, Rows, Start
-from xmtc.linear.forest import Chunk, Forest, forest_of
+from xmtc.linear.forest import Chunk, Forest, chunk_of, forest_of
 from xmtc.linear.svm import SvmConfig, pruned, solve
 
 # Which texts a label learns from, besides its own: those of the labels in its cluster (tfn, teacher
@@ -50,11 +50,40 @@ def train_forest(
         )
     upper = _train(features, [node for level in levels[:-1] for node in level], config)
     matcher = _forest(LabelTree(tree.parents[:-1]), upper, features)
-    reached = _texts_at(matcher.rank(features, beam, beam), len(levels[-1]))
-    last = [
-        _with_rows(node, rows, negatives) for node, rows in zip(levels[-1], reached, strict=True)
-    ]
+    last = _reached(levels[-1], matcher.rank(features, beam, beam), negatives)
     return _forest(tree, [*upper, *_train(features, last, config)], features)
+
+
+def retrain_forest(
+    forest: Forest,
+    features: Csr,
+    relevant: Csr,
+    fresh: Array,
+    config: SvmConfig,
+    negatives: Negatives = "tfn",
+    beam: int = 10,
+) -> Forest:
+    """The forest, with the nodes trained again that a fresh text (True in `fresh`) reaches."""
+    levels, tree = _levels(relevant, forest.tree), forest.tree
+    chunks = [forest.chunk(node) for node in range(forest.inner_nodes)]
+
+    def retrain(nodes: Sequence[Node]) -> None:
+        reached = [node for node in nodes if fresh[node.rows].any()]
+        for node, chunk in zip(reached, _train(features, reached, config), strict=True):
+            chunks[node.place] = chunk
+
+    if negatives == "tfn" or tree.depth == 1:
+        retrain([node for level in levels for node in level])
+        return _forest(tree, chunks, features)
+    retrain([node for level in levels[:-1] for node in level])
+    matcher = _forest(LabelTree(tree.parents[:-1]), chunks[: forest.first_leaf], features)
+    retrain(_reached(levels[-1], matcher.rank(features, beam, beam), negatives))
+    return _forest(tree, chunks, features)
+
+
+def _reached(nodes: Sequence[Node], ranking: Ranking, negatives: Negatives) -> list[Node]:
+    rows = _texts_at(ranking, len(nodes))
+    return [_with_rows(node, some, negatives) for node, some in zip(nodes, rows, strict=True)]
 
 
 def _forest(tree: LabelTree, chunks: Sequence[Chunk], features: Csr) -> Forest:
@@ -140,11 +169,7 @@ def _positives(rows: Ints, children: list[Ints]) -> tuple[Longs, Ints]:
 
 
 def _chunk(parts: list[tuple[Ints, Ints, Floats, Floats]], kept: Ints) -> Chunk:
-    if not parts:
-        nothing, zero = np.empty(0, np.float32), np.empty(0, np.int32)
-        return Chunk(zero, np.zeros(1, np.int64), zero, nothing, nothing)
-    features, siblings, values, biases = (np.concatenate(some) for some in zip(*parts, strict=True))
-    order = np.argsort(features, kind="stable")
-    rows, counts = np.unique(features, return_counts=True)
-    entry_start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return Chunk(kept[rows], entry_start, siblings[order].astype(np.int32), values[order], biases)
+    nothing = (np.empty(0, np.int32),) * 2 + (np.empty(0, np.float32),) * 2
+    joined = [np.concatenate(some) for some in zip(*(parts or [nothing]), strict=True)]
+    features, siblings, values, biases = joined
+    return chunk_of(kept[features], siblings, values, biases)

@@ -1,0 +1,106 @@
+"""Changes a finished linear_tree: new labels, fewer labels, more texts. It makes a new model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from xmtc.core.arrays import Csr, as_csr, unit_rows
+from xmtc.core.dataset import Dataset, TrainedOn
+from xmtc.core.errors import ConfigError, DataError, did_you_mean
+from xmtc.core.interfaces import Model
+from xmtc.labels.vectors import filled, pifa
+from xmtc.linear.edit import with_labels, without_labels
+from xmtc.linear.nodes import retrain_forest
+from xmtc.models.linear_tree import LinearTree
+
+
+def add_labels(
+    model: Model, examples: Dataset | None = None, texts: Mapping[str, str] | None = None
+) -> LinearTree:
+    """The model with new labels, each learned from a few examples, or from its own text alone.
+
+    examples: texts with labels; only labels that the model lacks are added. texts: name -> what the
+    label says. Nothing else of the model changes.
+    """
+    tree, texts = _linear_tree(model), dict(texts or {})
+    named = examples.labels.names if examples else ()
+    wide = tree.labels.extended_by([*named, *texts])
+    new = wide.names[len(tree.labels) :]
+    if not new:
+        raise DataError("there is no new label: the model has all of those names already.")
+    vectors, counts = _vectors(tree, examples, texts, new)
+    forests = tuple(with_labels(forest, vectors, tree.config.beam) for forest in tree.forests)
+    seen = TrainedOn(tree.trained_on.texts, np.concatenate([tree.trained_on.label_counts, counts]))
+    return replace(tree, forests=forests, labels=wide, trained_on=seen)
+
+
+def remove_labels(model: Model, names: Iterable[str]) -> LinearTree:
+    """The model without these labels. Nothing else of it changes."""
+    tree, gone = _linear_tree(model), set(names)
+    for name in gone:
+        if name not in tree.labels.id_of:
+            hint = did_you_mean(name, tree.labels.names) or "."
+            raise DataError(f"the model has no label {name!r}{hint}")
+    kept = np.array([name not in gone for name in tree.labels.names])
+    if not kept.any():
+        raise DataError("that would remove all labels; a model needs at least one.")
+    forests = tuple(without_labels(forest, kept) for forest in tree.forests)
+    counts = tree.trained_on.label_counts[kept]
+    return replace(tree, forests=forests, labels=tree.labels.only(kept),
+                   trained_on=TrainedOn(tree.trained_on.texts, counts))  # fmt: skip
+
+
+def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
+    """The model after more texts: only the nodes that the new texts reach are trained again.
+
+    old: what the model was trained on; its vocabulary and its tree stay. Labels that only the new
+    texts have are added.
+    """
+    tree = _linear_tree(model)
+    if len(old) != tree.trained_on.texts:
+        raise DataError(
+            f"the model was trained on {tree.trained_on.texts:,} texts, the old data has "
+            f"{len(old):,}. Give the same training data."
+        )
+    unknown = new.named_in(tree.labels).labels.names[len(tree.labels) :]
+    if unknown:
+        tree = add_labels(tree, new)
+    both = _joined(old.named_in(tree.labels), new.named_in(tree.labels))
+    features = as_csr(sp.vstack([tree.encoder.encode(part.inputs) for part in (old, new)]))
+    fresh = np.arange(both.shape[0]) >= len(old)
+    config = tree.config
+    forests = tuple(
+        retrain_forest(forest, features, both, fresh, config.svm, config.negatives, config.beam)
+        for forest in tree.forests
+    )
+    counts = np.bincount(both.indices, minlength=len(tree.labels)).astype(np.int64)
+    return replace(tree, forests=forests, trained_on=TrainedOn(both.shape[0], counts))
+
+
+def _linear_tree(model: Model) -> LinearTree:
+    if not isinstance(model, LinearTree):
+        raise ConfigError(f"a {model.kind} cannot be changed; train it again, or use linear_tree.")
+    return model
+
+
+def _vectors(
+    tree: LinearTree, examples: Dataset | None, texts: dict[str, str], new: tuple[str, ...]
+) -> tuple[Csr, np.ndarray]:
+    """(new labels, features) and how many examples each has."""
+    said = unit_rows(tree.encoder.encode([texts.get(name, name) for name in new]))
+    if examples is None:
+        return said, np.zeros(len(new), np.int64)
+    relevant = examples.named_in(tree.labels).relevant[:, len(tree.labels) :]
+    relevant = as_csr(
+        sp.hstack([relevant, sp.csr_array((len(examples), len(new) - relevant.shape[1]))])
+    )
+    shown = pifa(tree.encoder.encode(examples.inputs), relevant)
+    return filled(shown, said), np.bincount(relevant.indices, minlength=len(new)).astype(np.int64)
+
+
+def _joined(old: Dataset, new: Dataset) -> Csr:
+    return as_csr(sp.vstack([old.relevant, new.relevant]))

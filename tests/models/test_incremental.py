@@ -1,0 +1,103 @@
+"""A linear_tree takes new labels and texts, and gives labels up, without losing what it knew."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import xmtc
+from xmtc.data.planted import planted
+from xmtc.models.incremental import add_labels, remove_labels, update
+
+TREE = {"arity": 4, "max_leaf": 4}
+
+
+@pytest.fixture(scope="module", params=["tfn", "both"])
+def model(request):
+    score = "label" if request.param == "both" else "path"
+    return xmtc.train("linear_tree", planted(texts=400, labels=40), tree=TREE,
+                      negatives=request.param, score=score)  # fmt: skip
+
+
+def old_answers(model, labels=40, k=3):
+    ranking = model.rank(
+        planted(texts=400, labels=40).texts, k, np.arange(len(model.labels)) < labels
+    )
+    return ranking.labels, ranking.scores
+
+
+def test_a_new_label_is_found_and_the_old_ones_rank_as_before(model):
+    examples = xmtc.Dataset.of(
+        ["a zebra with stripes", "striped zebra kappa"], [["zebra"], ["zebra"]]
+    )
+    wider = add_labels(model, examples)
+    assert wider.labels.names == (*model.labels.names, "zebra")
+    assert wider.trained_on.label_counts[-1] == 2
+    for before, after in zip(old_answers(model), old_answers(wider), strict=True):
+        assert (before == after).all()
+    known = xmtc.Dataset.of(["sign1a sign1b fox", "sign2a fox"], [["fox"], ["fox"]])
+    found = xmtc.predict(add_labels(model, known), ["sign1a sign1b sign2a fox"], k=3)[0]
+    assert "fox" in {name for name, _ in found}
+
+
+def test_a_label_can_be_added_by_its_text_alone(model):
+    wider = add_labels(model, texts={"both signs": "sign5a sign6a", "plain": "kappa"})
+    assert wider.labels.names[-2:] == ("both signs", "plain")
+    assert "both signs" in {n for n, _ in xmtc.predict(wider, ["sign5a sign6a"], k=4)[0]}
+
+
+def test_removed_labels_are_gone_and_the_rest_ranks_as_before(model):
+    names = model.labels.names
+    smaller = remove_labels(model, [names[2], names[7]])
+    allowed = ~np.isin(np.arange(40), [2, 7])
+    texts = planted(texts=400, labels=40).texts
+    before = model.rank(texts, 3, allowed).named(model.labels)
+    after = smaller.rank(texts, 3).named(smaller.labels)
+    assert len(smaller.labels) == 38
+    assert [[n for n, _ in row] for row in before] == [[n for n, _ in row] for row in after]
+
+
+def test_adding_and_removing_leaves_the_model_as_it_was(model, tmp_path):
+    again = remove_labels(add_labels(model, texts={"new one": "sign1a"}), ["new one"])
+    for name, changed in (("before", model), ("after", again)):
+        xmtc.save(changed, tmp_path / name)
+    arrays = [(tmp_path / name / "arrays.safetensors").read_bytes() for name in ("before", "after")]
+    assert arrays[0] == arrays[1]
+
+
+def test_an_update_learns_from_new_texts_and_keeps_untouched_nodes(model):
+    old, new = planted(texts=400, labels=40), planted(texts=40, labels=3, seed=9)
+    updated = update(model, old, new)
+    assert updated.trained_on.texts == 440
+    assert (
+        xmtc.evaluate(updated, old).metrics["P@1"] >= xmtc.evaluate(model, old).metrics["P@1"] - 1
+    )
+    before, after = model.forests[0], updated.forests[0]
+    same = [
+        np.array_equal(before.chunk(n).values, after.chunk(n).values)
+        for n in range(before.inner_nodes)
+    ]
+    assert not same[0]  # every text reaches the root
+    if model.config.negatives == "tfn":
+        assert any(same)
+
+
+def test_an_update_can_bring_new_labels(model):
+    new = xmtc.Dataset.of(["zebra stripes sign1a", "zebra zoo"] * 5, [["zebra"], ["zebra"]] * 5)
+    updated = update(model, planted(texts=400, labels=40), new)
+    assert updated.labels.names[-1] == "zebra"
+    assert updated.trained_on.label_counts[-1] == 10
+
+
+def test_what_cannot_be_done_is_said(model):
+    old = planted(texts=400, labels=40)
+    with pytest.raises(xmtc.DataError, match="no new label"):
+        add_labels(model, old)
+    with pytest.raises(xmtc.DataError, match="did you mean"):
+        remove_labels(model, ["label 01"])
+    with pytest.raises(xmtc.DataError, match="all labels"):
+        remove_labels(model, model.labels.names)
+    with pytest.raises(xmtc.DataError, match="400"):
+        update(model, old.take(range(10)), old)
+    with pytest.raises(xmtc.ConfigError, match="cannot be changed"):
+        add_labels(xmtc.train("most_frequent", old), texts={"x": "y"})
