@@ -5,6 +5,7 @@ Parabel, Bonsai, XR-Linear and PLT are settings of this one model; see the prese
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -17,9 +18,11 @@ from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, trusted
 from xmtc.core.ranking import Ranking
+from xmtc.core.tree import LabelTree
+from xmtc.data.hierarchy import read_parents
 from xmtc.kernels.merge import mean_scores
 from xmtc.labels import vectors
-from xmtc.labels.trees import TreeConfig, build_tree
+from xmtc.labels.trees import TreeConfig, build_tree, given_tree
 from xmtc.linear.explain import Evidence, of_path
 from xmtc.linear.forest import Forest, Score
 from xmtc.linear.nodes import Negatives, train_forest
@@ -38,6 +41,7 @@ class Config:
     text: TfidfConfig = field(default_factory=TfidfConfig)
     vectors: Literal["pifa", "pifa_weighted", "cooccurrence", "joint", "text"] = "pifa"  # of labels
     tree: TreeConfig = field(default_factory=lambda: TreeConfig(max_leaf=100))
+    parents: str | None = None  # file that says which label is above which: used as the tree
     svm: SvmConfig = field(default_factory=SvmConfig)
     negatives: Negatives = "both"  # texts a label learns from besides its own: tfn, man or both
     score: Score = "label"  # by the label's own classifier, or by all on the path to it
@@ -47,6 +51,8 @@ class Config:
     def __post_init__(self) -> None:
         require(self.beam >= 1, "beam", self.beam, "must be at least 1")
         require(1 <= self.trees <= 100, "trees", self.trees, "must lie between 1 and 100")
+        require(self.parents is None or self.trees == 1, "trees", self.trees,
+                "must be 1 when the tree is given by a file of parents")  # fmt: skip
 
 
 _PUBLISHED = SvmConfig(prune=0.1)
@@ -121,17 +127,24 @@ class LinearTree:
 def train(dataset: Dataset, config: Config) -> LinearTree:
     """Describe the labels by their texts, cluster them, learn the classifiers of each tree."""
     encoder, features = learn_encoder(dataset, config.text)
+    forests = [
+        train_forest(features, dataset.relevant, tree, config.svm, config.negatives, config.beam)
+        for tree in _trees(dataset, features, encoder, config)
+    ]
+    return LinearTree(config, encoder, tuple(forests), dataset.labels, dataset.trained_on())
+
+
+def _trees(
+    dataset: Dataset, features: Csr, encoder: Tfidf | GivenFeatures, config: Config
+) -> Iterator[LabelTree]:
+    """One tree after the other; they differ by their seeds."""
+    if config.parents is not None:
+        yield given_tree(dataset.labels, read_parents(config.parents))
+        return
     described = _label_vectors(dataset, features, encoder, config)
     counts = dataset.trained_on().label_counts
-    forests = []
     for seed in range(config.trees):
-        tree = build_tree(described, counts, replace(config.tree, seed=config.tree.seed + seed))
-        forests.append(
-            train_forest(
-                features, dataset.relevant, tree, config.svm, config.negatives, config.beam
-            )
-        )
-    return LinearTree(config, encoder, tuple(forests), dataset.labels, dataset.trained_on())
+        yield build_tree(described, counts, replace(config.tree, seed=config.tree.seed + seed))
 
 
 def _label_vectors(
