@@ -42,15 +42,17 @@ def command_line_page() -> str:
     """The help of every command."""
     parts = ["# The command line\n", "Written by `make docs` from `xmtc --help`.\n"]
     for path, command in _commands():
-        context = click.Context(command, info_name=" ".join(["xmtc", *path]), terminal_width=80)
         title = " ".join(["xmtc", *path])
+        context = click.Context(
+            command, info_name=title, terminal_width=80, help_option_names=["-h", "--help"]
+        )
         parts.append(f"## {title}\n\n```\n{command.get_help(context)}\n```\n")
     return "\n".join(parts)
 
 
 def settings_table(kind: str) -> str:
     """Name, default and meaning of each setting of a kind."""
-    rows = list(settings_of(module_of(kind).Config))
+    rows = list(settings_of(module_of(kind).Config()))
     if not rows:
         return "There is nothing to set."
     lines = ["| setting | type | default | what it does |", "|---|---|---|---|"]

@@ -25,6 +25,7 @@ def imports_of(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}: write imports in full"
             yield node.module or ""
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 

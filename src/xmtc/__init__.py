@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from xmtc.core.tree import LabelTree
     from xmtc.core.walk import walk
     from xmtc.data.formats import read_dataset
+    from xmtc.data.writing import write_dataset
     from xmtc.evaluation.report import Report
     from xmtc.models.api import evaluate, explain, load, predict, save, train
     from xmtc.models.incremental import add_labels, remove_labels, update
@@ -44,6 +45,7 @@ _HOMES = {
     "xmtc.core.tree": ["LabelTree"],
     "xmtc.core.walk": ["walk"],
     "xmtc.data.formats": ["read_dataset"],
+    "xmtc.data.writing": ["write_dataset"],
     "xmtc.evaluation.report": ["Report"],
     "xmtc.models.incremental": ["add_labels", "remove_labels", "update"],
     "xmtc.models.api": ["evaluate", "explain", "load", "predict", "save", "train"],
@@ -81,6 +83,7 @@ __all__ = [
     "train",
     "update",
     "walk",
+    "write_dataset",
 ]
 
 

@@ -93,6 +93,7 @@ class XMTClassifier(BaseEstimator):  # type: ignore[misc]
             if name not in own:
                 nested = merged(nested, _nested(name.split("__"), value))
         self.settings = nested or None
+        self._config()  # so that a misspelt name is refused now
         return self
 
     def _config(self) -> Any:
@@ -115,8 +116,7 @@ def _dataset(X: Any, y: Any, labels: LabelSpace | None = None) -> Dataset:
         inputs = _inputs(X)
         named = Dataset.of([""] * len(y) if sp.issparse(inputs) else inputs, y)
         return dataclasses.replace(named, **_read_by(inputs))
-    relevant = as_csr(y)
-    relevant.eliminate_zeros()
+    relevant = as_csr(y if sp.issparse(y) else np.asarray(y))
     labels = labels or LabelSpace(tuple(map(str, range(relevant.shape[1]))))
     return Dataset(relevant=relevant, labels=labels, **_read_by(_inputs(X)))
 
@@ -127,15 +127,35 @@ def _read_by(inputs: Any) -> dict[str, Any]:
 
 
 def _inputs(X: Any) -> Sequence[str] | Csr:
+    if isinstance(X, str):
+        raise DataError("X is one string; put it into a list: [text]")
     if sp.issparse(X):
         return as_csr(X)
     if getattr(X, "ndim", 1) > 1:
-        return as_csr(np.asarray(X))
-    return [str(text) for text in X]
+        return _columns_of_numbers(np.asarray(X))
+    texts = list(X)
+    api.check_texts(texts)
+    return texts
+
+
+def _columns_of_numbers(X: Array) -> Csr:
+    if X.dtype.kind not in "biuf":
+        raise DataError(
+            "X has several columns of text; give one list of texts, e.g. frame['text']."
+        )
+    return as_csr(X)
 
 
 def _is_matrix(y: Any) -> bool:
-    return sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2)
+    return sp.issparse(y) or getattr(y, "ndim", 1) == 2 or _is_rows_of_bits(y)
+
+
+def _is_rows_of_bits(y: Any) -> bool:
+    """A 0/1 matrix written as lists: rows of one length, both numbers and nothing else."""
+    if not isinstance(y, list) or not y or not all(isinstance(row, list | tuple) for row in y):
+        return False
+    seen = {value for row in y for value in row if not isinstance(value, str)}
+    return len({len(row) for row in y}) == 1 and seen == {0, 1}
 
 
 def _sparse(ranking: Ranking, labels: int) -> Csr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -147,12 +148,36 @@ def test_a_bad_line_is_named_and_can_be_answered_with_an_error(folder):
     lines = '{"text": "sign1a"}\n{"text": 5}\n{broken\n{"txt": "x"}\n{"text": "sign2a"}\n'
     result = piped("predict", folder / "model", text=lines)
     assert result.returncode == 1
-    assert "-:2:" in result.stderr
+    assert "standard input:2:" in result.stderr
+    assert len(result.stdout.splitlines()) == 1  # the good line before it was answered
     assert "--skip-bad" in result.stderr
     result = piped("predict", folder / "model", "--skip-bad", text=lines)
     answers = [json.loads(line) for line in result.stdout.splitlines()]
     assert result.returncode == 0
     assert ["error" in answer for answer in answers] == [False, True, True, True, False]
+
+
+def test_bytes_that_are_not_text_are_bad_lines_too(folder, tmp_path):
+    (tmp_path / "t.jsonl").write_bytes(
+        b'{"id": NaN, "text": "a"}\n\xff\xfe\n{"id": "\\ud800", "text": "sign1a"}\n'
+    )
+    result = piped("predict", folder / "model", tmp_path / "t.jsonl", "--skip-bad")
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    assert result.returncode == 0
+    assert ["error" in answer for answer in answers] == [True, True, False]
+
+
+def test_ctrl_c_ends_predict_with_one_word(folder):
+    command = [sys.executable, "-m", "xmtc", "predict", str(folder / "model")]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        process.stdin.write("sign1a\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 1
+        assert process.stderr.read().strip() == "xmtc: stopped."
 
 
 def test_a_reader_that_stops_early_is_no_error(folder):
@@ -163,6 +188,7 @@ def test_a_reader_that_stops_early_is_no_error(folder):
         check=False,
     )  # fmt: skip
     assert result.stderr == ""
+    assert result.returncode == 0
     assert result.stdout.count("\n") == 1
 
 
@@ -203,6 +229,28 @@ def test_update_learns_more_texts(capfd, folder, tmp_path):
     assert json.loads(output)["labels"] == 13
 
 
+def test_predict_reads_the_texts_of_a_table(capfd, folder, tmp_path):
+    (tmp_path / "books.csv").write_text('Title,Year\n"sign3a, sign3b",2020\nsign1a,2021\n')
+    command = ["predict", folder / "model", tmp_path / "books.csv", "--json", "-k", "1"]
+    code, _, errors = xmtc(capfd, *command)
+    assert code == 1
+    assert "--text-column" in errors
+    code, output, _ = xmtc(capfd, *command, "--text-column", "Title")
+    first = [json.loads(line)["labels"][0]["label"] for line in output.splitlines()]
+    assert (code, first) == (0, ["label 0003", "label 0001"])
+
+
+def test_a_converted_file_is_what_its_name_says(capfd, folder, tmp_path):
+    for name in ("a.csv", "b.tsv.gz", "c.parquet"):
+        assert xmtc(capfd, "data", "convert", folder / "trn.jsonl", tmp_path / name)[0] == 0
+        code, output, _ = xmtc(capfd, "data", "doctor", tmp_path / name, "--json")
+        assert json.loads(output)["texts"] == 200
+    code, _, errors = xmtc(capfd, "data", "convert", folder / "trn.jsonl", tmp_path / "a.csv")
+    assert (code, "--overwrite" in errors) == (1, True)
+    code, _, errors = xmtc(capfd, "data", "convert", folder / "trn.jsonl", tmp_path / "a.pdf")
+    assert (code, ".parquet" in errors) == (1, True)
+
+
 def test_convert_writes_json_lines(capfd, folder, tmp_path):
     (tmp_path / "in.csv").write_text("text,labels\nolive oil,trade;fish\n")
     code, _, _ = xmtc(capfd, "data", "convert", tmp_path / "in.csv", tmp_path / "out.jsonl")
@@ -235,6 +283,11 @@ def test_skipped_lines_are_counted(capfd, tmp_path):
         (["train", "one_vs_all", "x", "--out", "m", "--set", "svm"], 1, "name=value"),
         (["train", "one_vs_all", "x", "--out", "m", "--set", "svm.cost=abc"], 1, "not a number"),
         (["train", "one_vs_all", "x", "--out", "m", "--config", "no.toml"], 1, "no.toml"),
+        (
+            ["train", "one_vs_all", "x", "--out", "m", "--set", "cost=2"],
+            1,
+            "did you mean 'svm.cost'",
+        ),
         (["predict", "nowhere"], 1, "not a model folder"),
         (["evaluate", "nowhere", "x"], 1, "not a model folder"),
         (["inspect", "."], 1, "not a model folder"),

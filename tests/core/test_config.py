@@ -116,13 +116,13 @@ def test_settings_come_back_from_a_command_line(cls, data):
 @pytest.mark.parametrize("cls", [Outer, *CLASSES])
 def test_what_is_not_named_keeps_its_default(cls):
     assert config.from_dict(cls, {}) == cls()
-    table = {setting.name: setting.default for setting in config.settings_of(cls)}
+    table = {setting.name: setting.default for setting in config.settings_of(cls())}
     plain = {n: tuple(v) if isinstance(v, list) else v for n, v in leaves(config.to_dict(cls()))}
     assert table == plain
 
 
 def test_a_settings_table_has_names_types_defaults_and_comments():
-    table = {setting.name: setting for setting in config.settings_of(Outer)}
+    table = {setting.name: setting for setting in config.settings_of(Outer())}
     assert list(table) == ["mode", "limit", "share", "name", "fast",
                            "inner.cost", "inner.sizes", "inner.rounds"]  # fmt: skip
     assert table["mode"].type == "word | char"
@@ -131,9 +131,9 @@ def test_a_settings_table_has_names_types_defaults_and_comments():
     assert table["inner.cost"].about == "higher: closer"
 
 
-@pytest.mark.parametrize("name", [s.name for cls in CLASSES for s in config.settings_of(cls)])
+@pytest.mark.parametrize("name", [s.name for cls in CLASSES for s in config.settings_of(cls())])
 def test_a_misspelt_setting_gets_the_right_one_suggested(name):
-    cls = next(c for c in CLASSES if name in [s.name for s in config.settings_of(c)])
+    cls = next(c for c in CLASSES if name in [s.name for s in config.settings_of(c())])
     with pytest.raises(ConfigError) as error:
         config.from_dict(cls, config.assignments([f"{name}x=1"]))
     assert f"no setting '{name}x'; did you mean '{name.split('.')[-1]}'?" in str(error.value)

@@ -39,7 +39,7 @@ def test_a_bar_is_shown_on_standard_error_when_asked_for(capfd):
     out, err = capfd.readouterr()
     assert out == ""
     assert "clustering" in err
-    assert "3/3" in err
+    assert "100%" in err
 
 
 def test_a_terminal_counts_as_somebody_who_looks(monkeypatch):
@@ -66,7 +66,7 @@ def test_steps_of_unknown_length_have_a_bar_too(capfd):
     show(True)
     with step("reading") as advance:
         advance(7)
-    assert "7/?" in capfd.readouterr().err
+    assert "reading" in capfd.readouterr().err
 
 
 def test_nested_steps_share_the_display(capfd):
@@ -79,7 +79,7 @@ def test_nested_steps_share_the_display(capfd):
             outer(1)
     err = capfd.readouterr().err
     assert "outer" in err
-    assert "2/2" in err
+    assert "100%" in err
 
 
 def test_an_outer_step_may_begin_to_show_while_an_inner_one_does(capfd):
@@ -90,7 +90,7 @@ def test_an_outer_step_may_begin_to_show_while_an_inner_one_does(capfd):
             outer(1)
         outer(2)
         assert len(progress._live) == 1
-    assert "3/3" in capfd.readouterr().err
+    assert "100%" in capfd.readouterr().err
 
 
 def test_an_error_takes_the_bar_down_and_comes_out(capfd):
@@ -108,4 +108,4 @@ def test_threads_may_advance_one_bar_together(capfd):
     set_threads(8)
     with step("training", 4000) as advance:
         in_threads(lambda _: [advance(1) for _ in range(50)], range(80))
-    assert "4000/4000" in capfd.readouterr().err
+    assert "100%" in capfd.readouterr().err

@@ -351,3 +351,12 @@ def test_no_source_file_can_run_code_from_data():
             tokens = list(tokenize.generate_tokens(file.readline))
         code = "".join(token.string for token in tokens if token.type != tokenize.COMMENT)
         assert [word for word in FORBIDDEN if re.search(word, code)] == [], path
+
+
+def test_a_saved_model_can_be_read_by_whoever_the_umask_allows(tmp_path):
+    before = os.umask(0o022)
+    try:
+        xmtc.save(xmtc.train("most_frequent", planted()), tmp_path / "model")
+    finally:
+        os.umask(before)
+    assert {oct(path.stat().st_mode)[-3:] for path in (tmp_path / "model").iterdir()} == {"644"}

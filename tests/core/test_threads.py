@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xmtc.core.errors import ConfigError
-from xmtc.core.threads import blocks, even_blocks, in_threads, set_threads, thread_count
+from xmtc.core.threads import blocks, in_threads, set_threads, thread_count
 
 
 @given(st.integers(0, 200), st.integers(1, 50))
@@ -16,13 +16,6 @@ def test_blocks_cover_everything_once_in_order(total, size):
     cut = blocks(total, size)
     assert [i for start, end in cut for i in range(start, end)] == list(range(total))
     assert all(end - start == size for start, end in cut[:-1])
-
-
-@given(st.integers(0, 200), st.integers(0, 50))
-def test_even_blocks_are_few_and_cover_everything_once(total, pieces):
-    cut = even_blocks(total, pieces)
-    assert [i for start, end in cut for i in range(start, end)] == list(range(total))
-    assert len(cut) <= max(1, pieces)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])

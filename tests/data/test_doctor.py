@@ -195,3 +195,10 @@ def test_a_set_of_features_only_and_an_empty_set_can_be_examined():
     diagnosis = examine(Dataset((), relevant, space, features=relevant))
     assert (diagnosis.texts, diagnosis.words_per_text.max, diagnosis.findings) == (2, 0, ())
     assert examine(Dataset.of([], [])).texts == 0
+
+
+def test_labels_written_as_one_are_found():
+    joined = Dataset.of(["one text", "two texts", "three"], [["trade; fish"], ["fish"], ["a;b"]])
+    finding = next(f for f in examine(joined).findings if f.kind == "joined_label_names")
+    assert finding.count == 1
+    assert finding.examples == ("'trade; fish'",)

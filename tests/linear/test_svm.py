@@ -73,8 +73,8 @@ def test_it_agrees_with_liblinear(seed, cost, positive_cost):
         theirs = LinearSVC(C=cost, tol=1e-8, max_iter=200_000, intercept_scaling=1, dual=True,
                            class_weight={1: positive_cost, -1: 1.0})  # fmt: skip
         theirs.fit(features, signs)
-        assert weights.toarray()[:, label] == pytest.approx(theirs.coef_[0], abs=2e-3)
-        assert biases[label] == pytest.approx(theirs.intercept_[0], abs=2e-3)
+        assert weights.toarray()[:, label] == pytest.approx(theirs.coef_[0], abs=1e-2)
+        assert biases[label] == pytest.approx(theirs.intercept_[0], abs=1e-2)
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.1, 1.0, 8.0]))

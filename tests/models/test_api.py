@@ -110,3 +110,51 @@ def _named(dataset):
         ]
         for i in range(len(dataset))
     ]
+
+
+def test_what_is_not_a_data_set_or_a_text_is_named(model):
+    with pytest.raises(xmtc.DataError, match="read_dataset"):
+        xmtc.train("one_vs_all", "books.jsonl")
+    with pytest.raises(xmtc.ConfigError, match=r"Dataset\.of"):
+        xmtc.train("one_vs_all", planted(), ["a label"])
+    with pytest.raises(xmtc.DataError, match="takes a Dataset"):
+        xmtc.evaluate(model, ["a"])
+    with pytest.raises(xmtc.DataError, match="text 1 is None"):
+        xmtc.predict(model, ["olive oil", None])
+
+
+def test_things_say_what_they_are_in_a_few_words(model):
+    assert repr(planted()) == "Dataset(200 texts, 12 labels)"
+    assert repr(model) == "one_vs_all(12 labels, 200 texts)"
+    assert "12 labels: 'label 0000'" in repr(model.labels)
+    assert "P@1" in str(xmtc.evaluate(model, planted()))
+
+
+def test_any_number_of_labels_can_be_asked_for(model):
+    assert len(xmtc.predict(model, ["sign1a"], k=10**12)[0]) == 12
+
+
+def test_labels_in_one_string_are_cut_where_asked():
+    cut = xmtc.Dataset.of(["a", "b"], ["trade; fish", "oil"], label_separator=";")
+    assert cut.labels.names == ("fish", "oil", "trade")
+
+
+def test_filtered_pairs_are_taken_out_before_cutting(model):
+    dataset = planted(seed=6)
+    best = model.rank(dataset.texts, 1).labels[:, 0]
+    names = [dataset.labels.id_of[model.labels.names[label]] for label in best]
+    pairs = np.stack([np.arange(len(dataset)), names], axis=1).astype(np.int32)
+    second = model.rank(dataset.texts, 2).labels[:, 1]
+    relevant = dataset.named_in(model.labels).relevant.toarray()
+    expected = 100 * relevant[np.arange(len(dataset)), second].mean()
+    assert xmtc.evaluate(model, dataset, (1,), without=pairs).metrics["P@1"] == pytest.approx(
+        expected
+    )
+
+
+def test_one_nested_setting_leaves_the_others_at_their_defaults():
+    from xmtc.models import linear_tree
+
+    model = xmtc.train("linear_tree", planted(), tree={"seed": 3})
+    assert model.config.tree.seed == 3
+    assert model.config.tree.max_leaf == linear_tree.Config().tree.max_leaf == 100

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -90,3 +91,22 @@ def test_an_unknown_parameter_is_refused_with_a_hint(texts, named):
 def test_the_kind_is_a_parameter_like_any_other(texts, named):
     model = XMTClassifier().set_params(kind="most_frequent", k=1, threshold=None).fit(texts, named)
     assert model.predict(texts[:2]) == [["label 0000"]] * 2
+
+
+def test_lists_of_bits_and_frames_are_matrices(texts, named):
+    matrix = MultiLabelBinarizer().fit_transform(named)
+    expected = XMTClassifier().fit(texts, matrix).predict(texts).toarray()
+    for written in (matrix.tolist(), pd.DataFrame(matrix)):
+        assert (XMTClassifier().fit(texts, written).predict(texts).toarray() == expected).all()
+
+
+@pytest.mark.parametrize("bad", ["one string", [None], np.array([["a", "b"]])], ids=str)
+def test_what_is_not_texts_is_refused(texts, named, bad):
+    model = XMTClassifier().fit(texts, named)
+    with pytest.raises(xmtc.DataError):
+        model.predict(bad)
+
+
+def test_a_misspelt_parameter_is_refused_at_once():
+    with pytest.raises(xmtc.ConfigError, match="no setting 'foo'"):
+        XMTClassifier().set_params(foo=3)

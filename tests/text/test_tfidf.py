@@ -179,7 +179,11 @@ def test_feature_rows_of_the_right_width_pass_through():
     encoder, features = tfidf.learn(SCRIPTS, TfidfConfig())
     assert (encoder.encode(features) != features).nnz == 0
     with pytest.raises(DataError, match="columns"):
-        encoder.encode(sp.csr_array((2, 3), dtype=np.float32))
+        encoder.encode(sp.csr_array((2, encoder.feature_count + 1), dtype=np.float32))
+    narrow = encoder.encode(sp.csr_array((2, 3), dtype=np.float32))
+    assert narrow.shape == (2, encoder.feature_count)
+    with pytest.raises(DataError, match="NaN"):
+        encoder.encode(sp.csr_array(np.full((1, 3), np.nan, np.float32)))
 
 
 @pytest.mark.parametrize(

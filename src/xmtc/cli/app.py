@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
+import shutil
 import sys
 from typing import Any
 
@@ -89,19 +91,32 @@ def run(arguments: list[str] | None = None) -> int:
     except click.ClickException as error:
         error.show()
         return 2
-    except BrokenPipeError:  # the reader of our output went away, e.g. `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, SystemExit):  # the reader of our output went away, e.g. `| head`;
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # click and rich exit when they notice
         return 0
     except (XmtcError, OSError, MemoryError, KeyboardInterrupt, click.Abort) as error:
-        click.echo(f"xmtc: {_sentence(error)}", err=True)
+        click.echo(_wrapped(f"xmtc: {_sentence(error)}"), err=True)
         return 1
+
+
+def _wrapped(message: str) -> str:
+    """Broken between words on a terminal, one line otherwise."""
+    if not sys.stderr.isatty():
+        return message
+    return click.wrap_text(message, shutil.get_terminal_size().columns, subsequent_indent="  ")
 
 
 def _sentence(error: BaseException) -> str:
     if isinstance(error, XmtcError):
-        return str(error)
+        return _in_flags(str(error))
     if isinstance(error, OSError):
         return f"{error.filename or 'file'}: {error.strerror or error}"
     if isinstance(error, MemoryError):
         return "out of memory. Use fewer features (--set text.min_df=5) or a larger machine."
-    return "stopped; nothing was written."
+    return "stopped."
+
+
+def _in_flags(sentence: str) -> str:
+    """What the library calls `text_column=...` is `--text-column` here."""
+    sentence = sentence.replace("overwrite=True", "--overwrite")
+    return re.sub(r"\b([a-z_]+)=\.\.\.", lambda m: f"--{m[1].replace('_', '-')} ...", sentence)

@@ -9,6 +9,7 @@ import click
 
 from xmtc.cli.reading import read, reading_options
 from xmtc.cli.show import json_option, print_json, print_table
+from xmtc.core.errors import DataError
 
 MARKS = {"error": "✗", "warning": "!", "note": "·"}
 
@@ -31,12 +32,13 @@ def doctor(file: str, test: str | None, plot: str | None, as_json: bool, **readi
     names that differ only in case or spaces.
     """
     from xmtc.data.doctor import examine
+    from xmtc.evaluation.plots import label_frequency_plot, require_plots
 
+    if plot:
+        require_plots()
     dataset = read(file, "train", **reading)
     diagnosis = examine(dataset, read(test, "test", **reading) if test else None)
     if plot:
-        from xmtc.evaluation.plots import label_frequency_plot
-
         label_frequency_plot(diagnosis.label_counts, Path(plot), Path(file).name)
     if as_json:
         print_json(diagnosis.to_dict())
@@ -51,13 +53,20 @@ def doctor(file: str, test: str | None, plot: str | None, as_json: bool, **readi
 @click.argument("source", type=click.Path())
 @click.argument("target", type=click.Path())
 @click.option("--split", default="train", show_default=True, help="Which part of a data folder.")
+@click.option("--overwrite", is_flag=True, help="Replace a file that is already there.")
 @reading_options
-def convert(source: str, target: str, split: str, **reading: Any) -> None:
-    """Read SOURCE in any format and write it as JSON lines to TARGET (.jsonl or .jsonl.gz)."""
-    from xmtc.data.jsonl import write_jsonl
+def convert(source: str, target: str, split: str, overwrite: bool, **reading: Any) -> None:
+    """Read SOURCE in any format and write TARGET, whose ending says as what.
 
+    .jsonl, .csv and .tsv, each also with .gz, and .parquet.
+    """
+    from xmtc.data.writing import writer_for
+
+    write = writer_for(target)
+    if Path(target).exists() and not overwrite:
+        raise DataError(f"{target} is already there. Choose another name, or pass --overwrite.")
     dataset = read(source, split, **reading)
-    write_jsonl(dataset, target)
+    write(dataset, target)
     click.echo(f"Wrote {len(dataset):,} texts with {len(dataset.labels):,} labels to {target}")
 
 

@@ -22,21 +22,24 @@ SHOWN = ("P", "R", "nDCG", "PSP", "PSnDCG", "RP", "coverage")
 @click.option("--family", default="default", show_default=True,
               type=click.Choice(["default", "wikipedia", "amazon"]),
               help="Propensity constants of PSP, by the kind of data set.")  # fmt: skip
+@click.option("--filter", "filter_file", type=click.Path(),
+              help="Pairs of text and label to leave out, as filter_labels_test.txt.")  # fmt: skip
 @click.option("--split", default="test", show_default=True, help="Which part of a data folder.")
 @reading_options
 @json_option
 def command(
     model: str, data: str, ks: tuple[int, ...], threshold: float | None, resamples: int,
-    family: str, split: str, as_json: bool, **reading: Any,
+    family: str, filter_file: str | None, split: str, as_json: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Rank the labels of DATA with MODEL and compare with the truth. Figures are percent."""
     from xmtc.models import api
 
     loaded = api.load(model)
     dataset = read(data, split, **reading)
+    pairs = _filter_pairs(filter_file) if filter_file else None
     options = {"threshold": threshold, "resamples": resamples, "family": family}
     started = time.perf_counter()
-    report = api.evaluate(loaded, dataset, sorted(set(ks)) or (1, 3, 5), **options)
+    report = api.evaluate(loaded, dataset, sorted(set(ks)) or (1, 3, 5), without=pairs, **options)
     per_text = (time.perf_counter() - started) / max(1, len(dataset))
     if as_json:
         values = report.to_dict()
@@ -44,6 +47,12 @@ def command(
         return
     _print_metrics(report.metrics, report.settings.ks, report.texts, report.intervals)
     _print_bands(report)
+
+
+def _filter_pairs(path: str) -> Any:
+    from xmtc.data.xc_split import read_filter_pairs
+
+    return read_filter_pairs(path)
 
 
 def _print_metrics(metrics: dict[str, float], ks: Any, texts: int, intervals: Any) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import queue
+import os
 import sys
-import threading
 from collections.abc import Iterator
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,7 +15,8 @@ import click
 from xmtc.cli.show import print_json, print_table
 from xmtc.core.errors import DataError
 
-BATCH = 512  # texts ranked at once when they come faster than we answer
+BATCH = 512  # lines of a file that are ranked at once
+CHUNK = 1 << 16  # bytes of standard input read at once
 
 
 @click.command("predict")
@@ -45,81 +46,89 @@ def command(
 
     loaded = api.load(model)
     as_json = not sys.stdout.isatty() if as_json is None else as_json
-    source = enumerate(texts, 1) if texts else _lines(file)
-    for batch in _batches(source):
-        read = [_read(line, place, file, text_column, skip_bad) for place, line in batch]
-        good = [item["text"] for item in read if "text" in item]
+    source = iter([[text.encode() for text in texts]]) if texts else _batches(file, text_column)
+    place = 0
+    for lines in source:
+        read = [_read(line, place + i, file, text_column) for i, line in enumerate(lines, 1)]
+        place += len(lines)
+        good = [item["text"] for item in _until_bad(read, skip_bad) if "text" in item]
         answers = iter(api.predict(loaded, good, k, threshold, only=only or None, exclude=exclude))
         for item in read:
+            if "error" in item and not skip_bad:
+                raise DataError(f"{item['error']} Mend the line, or pass --skip-bad.")
             named = next(answers) if "text" in item else []
             _print_json(item, named) if as_json else _print_table(item, named)
         sys.stdout.flush()
 
 
-def _lines(file: str) -> Iterator[tuple[int, str]]:
-    """Numbered lines of a file, a .gz file, or standard input; blank ones are texts too."""
+def _until_bad(read: list[dict[str, Any]], skip_bad: bool) -> Iterator[dict[str, Any]]:
+    """What is to be answered: all, or what comes before the first bad line."""
+    return iter(read) if skip_bad else takewhile(lambda item: "error" not in item, read)
+
+
+def _batches(file: str, column: str | None) -> Iterator[list[bytes]]:
+    """The lines of a file or of standard input, or the rows of a table, several at a time."""
     if file == "-":
-        yield from enumerate(_decoded(sys.stdin.buffer, "standard input"), 1)
+        if sys.stdin.isatty():
+            click.echo("Type a text and press Enter; Ctrl-D ends.", err=True)
+        yield from _arriving(sys.stdin.fileno())
         return
-    from xmtc.data.lines import open_bytes
+    from xmtc.data.lines import data_path, open_bytes
+    from xmtc.data.texts import TABLES, read_texts
 
-    with open_bytes(Path(file)) as stream:
-        yield from enumerate(_decoded(stream, file), 1)
-
-
-def _decoded(stream: IO[bytes], name: str) -> Iterator[str]:
-    for place, line in enumerate(stream, 1):
-        try:
-            yield line.decode("utf-8").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            raise DataError(f"{name}:{place}: not UTF-8. Convert the file with iconv.") from error
-
-
-def _batches(source: Iterator[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
-    """Whatever has arrived, at least one line: a slow writer gets its answers at once."""
-    waiting: queue.Queue[Any] = queue.Queue(maxsize=4 * BATCH)
-    threading.Thread(target=_pump, args=(source, waiting), daemon=True).start()
-    end: object = None
-    while end is None:
-        batch = [waiting.get()]
-        while len(batch) < BATCH and not waiting.empty():
-            batch.append(waiting.get())
-        if not isinstance(batch[-1], tuple):
-            end = batch.pop()
-        if batch:
-            yield batch
-    if isinstance(end, BaseException):
-        raise end
+    if not Path(file).is_file():
+        raise DataError(f"there is no file {file}. For a text right here, use --text.")
+    if data_path(Path(file)).suffix in TABLES:
+        rows = (json.dumps({"text": text}).encode() for text in read_texts(file, column))
+        yield from _in_batches(rows)
+    else:
+        with open_bytes(Path(file)) as stream:
+            yield from _in_batches(stream)
 
 
-def _pump(source: Iterator[tuple[int, str]], waiting: queue.Queue[Any]) -> None:
-    try:
-        for item in source:
-            waiting.put(item)
-        waiting.put(True)
-    except BaseException as error:
-        waiting.put(error)
+def _in_batches(lines: Iterator[bytes] | IO[bytes]) -> Iterator[list[bytes]]:
+    lines = iter(lines)
+    while batch := list(islice(lines, BATCH)):
+        yield batch
 
 
-def _read(line: str, place: int, file: str, column: str | None, skip_bad: bool) -> dict[str, Any]:
+def _arriving(descriptor: int) -> Iterator[list[bytes]]:
+    """Whatever lines have arrived: a slow writer is answered at once, a fast one in batches."""
+    rest = b""
+    while chunk := os.read(descriptor, CHUNK):
+        *lines, rest = (rest + chunk).split(b"\n")
+        if lines:
+            yield lines
+    if rest:
+        yield [rest]
+
+
+def _read(line: bytes, place: int, file: str, column: str | None) -> dict[str, Any]:
     """{"text": ...} with the id that came with it, or {"error": ...}."""
-    if not line.lstrip().startswith("{"):
-        return {"text": line}
+    from xmtc.data.bad import BadLine
+    from xmtc.data.lines import decode
+
+    try:
+        text = decode(line.rstrip(b"\r\n")).removeprefix("\ufeff")
+        return _object(text, column) if text.lstrip().startswith("{") else {"text": text}
+    except (ValueError, RecursionError, BadLine) as error:
+        return {"error": f"{'standard input' if file == '-' else file}:{place}: {error}"}
+
+
+def _object(line: str, column: str | None) -> dict[str, Any]:
     from xmtc.data.bad import BadLine, excerpt
     from xmtc.data.rows import text_fields, text_of
 
-    try:
-        value = json.loads(line)
-        fields = text_fields(value, column)
-        if not fields:
-            raise BadLine(f"no field {column or 'text'!r} in {excerpt(line)}.")
-        kept = {name: value[name] for name in ("id", "uid") if name in value}
-        return {**kept, "text": text_of(value, fields)}
-    except (ValueError, RecursionError, BadLine) as error:
-        sentence = f"{file}:{place}: {error}"
-        if not skip_bad:
-            raise DataError(f"{sentence} Mend the line, or pass --skip-bad.") from None
-        return {"error": sentence}
+    value = json.loads(line, parse_constant=_no_constant)
+    fields = text_fields(value, column) or text_fields(value, None)
+    if not fields:
+        raise BadLine(f"no field {column or 'text'!r} in {excerpt(line)}.")
+    kept = {name: value[name] for name in ("id", "uid") if name in value}
+    return {**kept, "text": text_of(value, fields)}
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON.")
 
 
 def _print_json(item: dict[str, Any], named: list[tuple[str, float]]) -> None:
@@ -131,4 +140,5 @@ def _print_json(item: dict[str, Any], named: list[tuple[str, float]]) -> None:
 def _print_table(item: dict[str, Any], named: list[tuple[str, float]]) -> None:
     text = str(item.get("text", item.get("error")))
     short = text if len(text) < 90 else text[:87] + "..."
-    print_table([short, "score"], [[name, f"{score:.3f}"] for name, score in named])
+    rows = [[name, f"{score:.3f}"] for name, score in named]
+    print_table([short, "score"], rows or [["(no label scores that much)", ""]])

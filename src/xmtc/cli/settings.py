@@ -17,7 +17,7 @@ def command(kind: str, as_toml: bool, as_json: bool) -> None:
     from xmtc.core import config
 
     cls = module_of(kind).Config
-    rows = list(config.settings_of(cls))
+    rows = list(config.settings_of(cls()))
     if as_toml:
         click.echo(config.to_toml(cls()), nl=False)
     elif as_json:

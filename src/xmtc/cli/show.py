@@ -14,7 +14,12 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 
 def print_json(value: Any) -> None:
     """One line of JSON on standard output."""
-    click.echo(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    line = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    try:
+        line.encode()
+    except UnicodeEncodeError:  # half a character: spelt out, as it came in
+        line = json.dumps(value, allow_nan=False)
+    click.echo(line)
 
 
 def print_table(
@@ -41,11 +46,14 @@ def print_table(
 def _plain(cell: str) -> str:
     from rich.markup import escape
 
-    return escape(cell)
+    # A label name must not steer the terminal.
+    return escape("".join(char if char.isprintable() else "\ufffd" for char in cell))
 
 
 def megabytes(size: int) -> str:
-    """Bytes as MB."""
+    """Bytes as MB, or kB where that would be 0."""
+    if size < 1e5:
+        return f"{size / 1e3:.1f} kB"
     return f"{size / 1e6:.1f} MB" if size < 1e8 else f"{size / 1e6:,.0f} MB"
 
 

@@ -43,7 +43,7 @@ def to_dict(config: Any) -> dict[str, Any]:
 
 def from_dict(cls: type[T], values: Mapping[str, Any]) -> T:
     """The settings class with these values; what is not named keeps its default."""
-    return _from_dict(cls, values, "")
+    return _from_dict(cls(), values, "")
 
 
 def to_toml(config: Any) -> str:
@@ -84,36 +84,54 @@ def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any
     return result
 
 
-def settings_of(cls: type[Any], prefix: str = "") -> Iterator[Setting]:
-    """All settings of a class, nested ones with dotted names, in the order they are written."""
+def settings_of(config: Any, prefix: str = "") -> Iterator[Setting]:
+    """All settings with their values, nested ones with dotted names, in the order of the source."""
+    cls = type(config)
     hints, comments = typing.get_type_hints(cls), _comments(cls)
-    for field in dataclasses.fields(cls):
-        default, hint = _default(field), hints[field.name]
-        if dataclasses.is_dataclass(hint):
-            yield from settings_of(typing.cast(type[Any], hint), f"{prefix}{field.name}.")
+    for field in dataclasses.fields(config):
+        value, name = getattr(config, field.name), prefix + field.name
+        if dataclasses.is_dataclass(value):
+            yield from settings_of(value, f"{name}.")
         else:
-            about = comments.get(field.name, "")
-            yield Setting(prefix + field.name, _type_name(hint), default, about)
+            yield Setting(name, _type_name(hints[field.name]), value, comments.get(field.name, ""))
 
 
-def _from_dict(cls: type[T], values: Mapping[str, Any], prefix: str) -> T:
+def _from_dict(base: T, values: Mapping[str, Any], prefix: str) -> T:
+    """`base` with these values changed; what is not named stays, also inside nested settings."""
+    cls = type(base)
     hints = typing.get_type_hints(cls)
     names = [field.name for field in dataclasses.fields(typing.cast(Any, cls))]
     for name in values:
         if name not in names:
-            hint = did_you_mean(str(name), names) or "."
+            hint = _elsewhere(cls, str(name), prefix) or did_you_mean(str(name), names) or "."
             known = ", ".join(prefix + known for known in names)
             raise ConfigError(f"no setting {prefix + str(name)!r}{hint} There is: {known}")
-    return cls(**{name: _read(value, hints[name], prefix + name) for name, value in values.items()})
+    read = {
+        name: _read(value, hints[name], prefix + name, getattr(base, name))
+        for name, value in values.items()
+    }
+    try:
+        changed: T = dataclasses.replace(typing.cast(Any, base), **read)
+        return changed
+    except ConfigError as error:
+        raise ConfigError(f"{prefix}{error}") from None
 
 
-def _read(value: Any, hint: Any, name: str) -> Any:
+def _elsewhere(cls: type[Any], name: str, prefix: str) -> str:
+    """A hint like "; did you mean 'svm.cost'?" for a name that exists one level deeper."""
+    for group, hint in typing.get_type_hints(cls).items():
+        if dataclasses.is_dataclass(hint) and name in {f.name for f in dataclasses.fields(hint)}:
+            return f"; did you mean {f'{prefix}{group}.{name}'!r}?"
+    return ""
+
+
+def _read(value: Any, hint: Any, name: str, now: Any = None) -> Any:
     """One value as its declared type; strings are parsed, since a command line has only those."""
     if dataclasses.is_dataclass(hint):
         if not isinstance(value, Mapping):
             inner = ", ".join(f"{name}.{field.name}" for field in dataclasses.fields(hint))
             raise ConfigError(f"{name} is a group of settings; set one of: {inner}")
-        return _from_dict(typing.cast(type[Any], hint), value, f"{name}.")
+        return _from_dict(now, value, f"{name}.")
     origin, options = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
         return _read_optional(value, options, name)
@@ -125,9 +143,11 @@ def _read(value: Any, hint: Any, name: str) -> Any:
 
 
 def _read_optional(value: Any, options: tuple[Any, ...], name: str) -> Any:
-    if value is None or (isinstance(value, str) and value.lower() in ("none", "null", "")):
+    inner = next(option for option in options if option is not type(None))
+    says_none = isinstance(value, str) and value.lower() in ("none", "null", "")
+    if value is None or (says_none and inner is not str):
         return None
-    return _read(value, next(option for option in options if option is not type(None)), name)
+    return _read(value, inner, name)
 
 
 def _read_choice(value: Any, options: tuple[Any, ...], name: str) -> Any:
@@ -192,12 +212,6 @@ def _assign(values: dict[str, Any], path: list[str], value: str, pair: str) -> N
         if not isinstance(values, dict):
             raise ConfigError(f"{pair!r}: {step!r} was already given a value")
     values[path[-1]] = value
-
-
-def _default(field: dataclasses.Field[Any]) -> Any:
-    if field.default_factory is not dataclasses.MISSING:
-        return field.default_factory()
-    return None if field.default is dataclasses.MISSING else field.default
 
 
 def _type_name(hint: Any) -> str:

@@ -12,7 +12,7 @@ from xmtc.core.arrays import Csr, Inputs, Ints, Longs, as_csr, csr, csr_of_rows
 from xmtc.core.errors import DataError
 from xmtc.core.labels import LabelSpace
 
-TEXT_COLUMNS = ("text", "content", "title", "document", "abstract")
+OTHER_TEXT_COLUMNS = ("document", "abstract")  # where there is neither text nor title nor content
 LABEL_COLUMNS = ("labels", "label", "target_ind", "tags", "subjects")
 
 
@@ -24,7 +24,7 @@ class TrainedOn:
     label_counts: Longs  # (labels,) how many training texts carry each label
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Dataset:
     """Row `i` of `relevant` marks the labels of `texts[i]`.
 
@@ -37,6 +37,7 @@ class Dataset:
     features: Csr | None = None  # (texts, features), when the file brought its own
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "relevant", _ones(self.relevant))
         rows, columns = self.relevant.shape
         if columns != len(self.labels):
             raise DataError(f"{columns} label columns but {len(self.labels)} label names")
@@ -53,16 +54,20 @@ class Dataset:
         label_texts: dict[str, str] | None = None,
         text_column: str | None = None,
         label_column: str | None = None,
+        label_separator: str | None = None,
     ) -> Dataset:
         """From lists, or from a table: a pandas or polars frame, a Hugging Face dataset.
 
         `Dataset.of(texts, [["olive oil"], ["trade", "fish"]])`
         `Dataset.of(frame, text_column="body", label_column="tags")`
+        `Dataset.of(texts, ["trade; fish", "olive oil"], label_separator=";")`
         """
         if isinstance(texts, str):
             raise DataError("Dataset.of takes a list of texts; put the one text into a list")
         if labels is None:
             texts, labels = _columns(texts, text_column, label_column)
+        if label_separator:
+            labels = (_cut(row, label_separator) for row in labels)
         texts, named = list(texts), [_names(row, place) for place, row in enumerate(labels)]
         _check_rows(texts, named)
         space = LabelSpace(tuple(sorted({name for row in named for name in row})))
@@ -73,6 +78,9 @@ class Dataset:
 
     def __len__(self) -> int:
         return int(self.relevant.shape[0])
+
+    def __repr__(self) -> str:
+        return f"Dataset({len(self):,} texts, {len(self.labels):,} labels)"
 
     @property
     def inputs(self) -> Inputs:
@@ -112,6 +120,26 @@ class Dataset:
         return replace(self, relevant=relevant, labels=wide)
 
 
+def _ones(relevant: Csr) -> Csr:
+    """Sorted, without repeats and without zeros, whoever made it; the caller's stays as it is."""
+    clean = as_csr(relevant)
+    if (clean.data == 0).any():
+        clean = clean.copy()
+        clean.eliminate_zeros()
+    return clean
+
+
+def text_fields(names: Iterable[str], asked: str | None) -> tuple[str, ...]:
+    """The field that holds the text, or `title` and `content`, which are read as one text."""
+    known = list(names)
+    if asked is not None:
+        return (asked,) if asked in known else ()
+    if "text" in known:
+        return ("text",)
+    both = tuple(name for name in ("title", "content") if name in known)
+    return both or tuple(name for name in OTHER_TEXT_COLUMNS if name in known)[:1]
+
+
 def _columns(table: Any, text: str | None, label: str | None) -> tuple[list[str], list[Any]]:
     names = getattr(table, "column_names", None)
     names = names if isinstance(names, list) else getattr(table, "columns", None)
@@ -121,18 +149,26 @@ def _columns(table: Any, text: str | None, label: str | None) -> tuple[list[str]
             "labels for each, or a pandas, polars or Hugging Face table."
         )
     names = [str(name) for name in names]
-    text = _choose(names, text, TEXT_COLUMNS, "text_column")
-    label = _choose(names, label, LABEL_COLUMNS, "label_column")
-    decode = _class_names(table, label)
-    rows = [_decoded(row, decode) for row in table[label]] if decode else list(table[label])
-    return list(table[text]), rows
+    fields = text_fields(names, text)
+    label_name = next(
+        (name for name in ((label,) if label else LABEL_COLUMNS) if name in names), ""
+    )
+    if not fields or not label_name:
+        missing = ("labels", label, "label_column") if fields else ("text", text, "text_column")
+        raise DataError(
+            f"no column {missing[1] or missing[0]!r} among {', '.join(names)}. "
+            f"Pass {missing[2]}=..."
+        )
+    decode = _class_names(table, label_name)
+    rows = [_decoded(r, decode) for r in table[label_name]] if decode else list(table[label_name])
+    cells = zip(*(table[field] for field in fields), strict=True)
+    return [_joined(parts) for parts in cells], rows
 
 
-def _choose(names: list[str], asked: str | None, usual: tuple[str, ...], option: str) -> str:
-    for name in (asked,) if asked else usual:
-        if name in names:
-            return str(name)
-    raise DataError(f"no column {asked or usual[0]!r} among {', '.join(names)}. Pass {option}=...")
+def _joined(parts: tuple[Any, ...]) -> Any:
+    """Title and content as one text; what is not a string is left for the check to name."""
+    odd = [part for part in parts if not isinstance(part, str)]
+    return odd[0] if odd else " ".join(part for part in parts if part)
 
 
 def _class_names(table: Any, column: str) -> list[str]:
@@ -151,6 +187,13 @@ def _many(row: Any) -> Iterable[Any]:
     if row is None or (isinstance(row, float) and np.isnan(row)):  # how tables say "missing"
         return []
     return [row] if isinstance(row, str | int | np.integer) else row
+
+
+def _cut(row: Any, separator: str) -> Any:
+    """ "trade; fish" -> ["trade", "fish"]; what is not a string stays as it is."""
+    if not isinstance(row, str):
+        return row
+    return [name for name in map(str.strip, row.split(separator)) if name]
 
 
 def _names(row: Any, position: int) -> list[str]:

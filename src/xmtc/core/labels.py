@@ -12,7 +12,7 @@ from xmtc.core.arrays import Array
 from xmtc.core.errors import DataError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LabelSpace:
     """Label `i` is called `names[i]` and may be described by `texts[i]`."""
 
@@ -35,6 +35,10 @@ class LabelSpace:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def __repr__(self) -> str:
+        first = ", ".join(map(repr, self.names[:3]))
+        return f"LabelSpace({len(self):,} labels: {first}{', ...' if len(self) > 3 else ''})"
 
     def text_of(self, label: int) -> str:
         """What the label says: its text, or its name where it has none."""

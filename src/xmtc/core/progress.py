@@ -90,8 +90,8 @@ def _display() -> Progress:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
-        MofNCompleteColumn,
         Progress,
+        TaskProgressColumn,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
@@ -100,7 +100,7 @@ def _display() -> Progress:
     return Progress(
         TextColumn("{task.description:>24}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        TaskProgressColumn(show_speed=False),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),

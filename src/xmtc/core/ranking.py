@@ -67,6 +67,21 @@ class Ranking:
             np.where(kept, self.scores, NO_SCORE).astype(np.float32),
         )
 
+    def without(self, pairs: Ints) -> Ranking:
+        """The same with some (text, label) pairs taken out; later labels move up."""
+        width = int(max(self.labels.max(initial=0), pairs.max(initial=0))) + 1
+        keys = self.labels + np.arange(len(self), dtype=np.int64)[:, None] * width
+        gone = np.isin(keys, pairs[:, 0].astype(np.int64) * width + pairs[:, 1])
+        gone &= self.labels != NO_LABEL
+        order = np.argsort(gone, axis=1, kind="stable")
+        kept = ~np.take_along_axis(gone, order, axis=1)
+        labels = np.take_along_axis(self.labels, order, axis=1)
+        scores = np.take_along_axis(self.scores, order, axis=1)
+        return Ranking(
+            np.where(kept, labels, NO_LABEL).astype(np.int32),
+            np.where(kept, scores, NO_SCORE).astype(np.float32),
+        )
+
     def named(self, labels: LabelSpace) -> list[list[tuple[str, float]]]:
         """`[[("olive oil", 0.93), ...], ...]`: what a user sees."""
         return [

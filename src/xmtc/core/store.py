@@ -101,10 +101,13 @@ def check_target(folder: str | Path, overwrite: bool) -> None:
         if target.is_symlink() or (target.exists() and not target.is_dir()):
             raise StoreError(f"{target} is not a folder. Choose another place for the model.")
         names = {path.name for path in target.iterdir()} if target.exists() else set()
+        above = next(path for path in target.parents if path.exists())
+        if not (above.is_dir() and os.access(above, os.W_OK)):
+            raise StoreError(f"cannot write a model to {target}: {above} cannot be written to.")
     except OSError as error:
         raise StoreError(f"cannot write a model to {target}: {_reason(error)}.") from error
     if names and not overwrite:
-        raise StoreError(f"{target} is not empty. Choose another folder, or pass --overwrite.")
+        raise StoreError(f"{target} is not empty. Choose another folder, or pass overwrite=True.")
     foreign = sorted(names - {MANIFEST, ARRAYS, LABELS})
     if foreign or (names and MANIFEST not in names):
         raise StoreError(
@@ -120,6 +123,7 @@ def _write_beside(kind: str, parts: Parts, target: Path, overwrite: bool) -> Non
         arrays = {**parts.arrays, COUNTS: parts.trained_on.label_counts}
         arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
         save_file(arrays, draft / ARRAYS)
+        (draft / ARRAYS).chmod(0o666 & ~_umask())  # safetensors writes for the owner only
         _write_labels(draft / LABELS, parts.labels)
         _write_manifest(draft, kind, parts, arrays)
         _swap_in(draft, target, overwrite)
@@ -147,6 +151,12 @@ def _write_manifest(draft: Path, kind: str, parts: Parts, arrays: Mapping[str, A
     for path in draft.iterdir():
         with path.open("rb") as file:
             os.fsync(file.fileno())
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def _swap_in(draft: Path, target: Path, overwrite: bool) -> None:

@@ -36,11 +36,6 @@ def blocks(total: int, size: int) -> list[tuple[int, int]]:
     return [(start, min(start + size, total)) for start in range(0, total, size)]
 
 
-def even_blocks(total: int, pieces: int) -> list[tuple[int, int]]:
-    """At most `pieces` blocks of nearly equal size."""
-    return blocks(total, max(1, -(-total // max(1, pieces))))
-
-
 def in_threads(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
     """`work` of every item, in order; the first error stops the rest."""
     items = list(items)

@@ -35,6 +35,13 @@ def labels_of_cell(cell: str, separator: str) -> list[Name]:
     return [name for name in map(str.strip, names) if name]
 
 
+def labels_of(value: Any, separator: str | None) -> list[Name]:
+    """Labels from JSON or Parquet; a single string is cut only where a separator is given."""
+    if isinstance(value, str) and separator is not None:
+        return labels_of_cell(value, separator)
+    return names_of(value)
+
+
 def list_in(cell: str) -> list[Any] | None:
     """The JSON or Python list that the cell holds, if it holds one."""
     cell = cell.strip()

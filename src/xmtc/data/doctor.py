@@ -28,6 +28,7 @@ def examine(dataset: Dataset, test: Dataset | None = None) -> Diagnosis:
         near_duplicates(dataset.texts, repeats.near[:own]),
         labels_seen_once(dataset.labels.names, counts),
         alike_label_names(test.labels.names if test else dataset.labels.names),
+        joined_label_names(dataset.labels.names),
     ]
     if test:
         findings += [
@@ -146,6 +147,21 @@ def alike_label_names(names: Iterable[str]) -> Finding:
         "Unicode form.",
         len(groups), (" = ".join(map(repr, group)) for group in groups),
         "Merge each group, or the model has to guess which spelling was meant.",
+    )  # fmt: skip
+
+
+def joined_label_names(names: Sequence[str]) -> Finding:
+    """Names like "trade; fish" whose parts are labels too: probably several labels in one."""
+    known = set(names)
+    joined = [
+        name for name in names for mark in (";", "|")
+        if mark in name and any(part.strip() in known for part in name.split(mark))
+    ]  # fmt: skip
+    return Finding.of(
+        "joined_label_names", "warning",
+        f"{_many(joined, 'label name looks', 'label names look')} like several labels in one.",
+        len(joined), map(repr, joined),
+        "If so, write them as a list, or pass label_separator=... when reading.",
     )  # fmt: skip
 
 

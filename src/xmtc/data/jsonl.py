@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import IO, Any
 
 from xmtc.core.dataset import Dataset
+from xmtc.core.errors import DataError
 from xmtc.data.bad import BadLine, excerpt
 from xmtc.data.builder import DatasetBuilder, Name
+from xmtc.data.cells import labels_of
 from xmtc.data.json_list import is_json_list, parsed_items
 from xmtc.data.label_file import finish
 from xmtc.data.lines import parsed_lines
 from xmtc.data.options import ReadOptions
-from xmtc.data.rows import LABEL_FIELDS, label_field, names_of, text_fields, text_of
+from xmtc.data.rows import LABEL_FIELDS, label_field, text_fields, text_of
 
 
 def read_jsonl(path: Path, options: ReadOptions) -> Dataset:
@@ -30,7 +32,7 @@ def add_jsonl(builder: DatasetBuilder, path: Path, options: ReadOptions) -> None
     """Append all rows of a file."""
     parser = _Parser(options)
     rows = (
-        parsed_items(path, parser.row, options.bad)
+        parsed_items(path, parser.item, options.bad)
         if is_json_list(path)
         else parsed_lines(path, parser.line, options.bad)
     )
@@ -43,6 +45,7 @@ class _Parser:
 
     def __init__(self, options: ReadOptions) -> None:
         self.asked_text, self.asked_label = options.text_column, options.label_column
+        self.separator = options.label_separator
         self.fields: list[str] = []
         self.texts: tuple[str, ...] = ()
         self.label = ""
@@ -57,12 +60,17 @@ class _Parser:
             _check_characters(text, names)
         return text, names
 
+    def item(self, row: Any) -> tuple[str, list[Name]]:
+        text, names = self.row(row)
+        _check_characters(text, names)
+        return text, names
+
     def row(self, row: Any) -> tuple[str, list[Name]]:
         if not isinstance(row, dict):
             raise BadLine(f'{excerpt(row)} is not an object like {{"text": ..., "labels": [...]}}.')
         if list(row) != self.fields:
             self._learn(row)
-        return text_of(row, self.texts), names_of(row[self.label])
+        return text_of(row, self.texts), labels_of(row[self.label], self.separator)
 
     def _learn(self, row: dict[str, Any]) -> None:
         self.fields = []
@@ -104,6 +112,8 @@ def write_jsonl(dataset: Dataset, path: str | Path) -> None:
 
 def named_rows(dataset: Dataset) -> Iterator[tuple[str, list[str]]]:
     """Each text with the names of its labels."""
+    if len(dataset) and not dataset.texts:
+        raise DataError("this data set has features and no texts; only texts can be written.")
     names, relevant = dataset.labels.names, dataset.relevant
     for row, text in enumerate(dataset.texts):
         ids = relevant.indices[relevant.indptr[row] : relevant.indptr[row + 1]]

@@ -10,12 +10,12 @@ from xmtc.core.dataset import Dataset
 from xmtc.core.errors import DataError, MissingExtra
 from xmtc.core.progress import step
 from xmtc.data.bad import BadLine
-from xmtc.data.builder import DatasetBuilder, Name
-from xmtc.data.cells import labels_of_cell
+from xmtc.data.builder import DatasetBuilder
+from xmtc.data.cells import labels_of
 from xmtc.data.jsonl import named_rows
 from xmtc.data.label_file import finish
 from xmtc.data.options import ReadOptions
-from xmtc.data.rows import columns, names_of, text_of
+from xmtc.data.rows import columns, text_of
 
 BATCH = 1024  # rows unpacked at a time
 
@@ -31,12 +31,23 @@ def read_parquet(path: Path, options: ReadOptions) -> Dataset:
             )
             for number, row in _rows(file, [*texts, label], path):
                 try:
-                    builder.add(text_of(row, texts), _labels(row[label], options))
+                    builder.add(text_of(row, texts), labels_of(row[label], options.label_separator))
                 except BadLine as problem:
                     options.bad.add(path, number, problem)
     except pyarrow.ArrowException as problem:
         raise DataError(f"{path} is not a Parquet file we can read: {problem}") from None
     return finish(builder, path, options)
+
+
+def parquet_rows(path: Path) -> tuple[list[str], Iterator[dict[str, Any]]]:
+    """The names of the columns, and the rows as name -> cell."""
+    pyarrow, parquet = _pyarrow()
+    try:
+        file = parquet.ParquetFile(path)
+    except pyarrow.ArrowException as problem:
+        raise DataError(f"{path} is not a Parquet file we can read: {problem}") from None
+    names = list(file.schema_arrow.names)
+    return names, (row for _, row in _rows(file, names, path))
 
 
 def _rows(file: Any, names: list[str], path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -48,12 +59,6 @@ def _rows(file: Any, names: list[str], path: Path) -> Iterator[tuple[int, dict[s
                 number += 1
                 yield number, dict(zip(names, row, strict=True))
             advance(len(batch))
-
-
-def _labels(value: Any, options: ReadOptions) -> list[Name]:
-    if isinstance(value, str) and options.label_separator is not None:
-        return labels_of_cell(value, options.label_separator)
-    return names_of(value)
 
 
 def write_parquet(dataset: Dataset, path: str | Path) -> None:

@@ -5,24 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from xmtc.core.dataset import LABEL_COLUMNS
+from xmtc.core.dataset import LABEL_COLUMNS, text_fields
 from xmtc.core.errors import DataError, did_you_mean
 from xmtc.data.bad import BadLine, excerpt
 from xmtc.data.builder import Name
 
+__all__ = ["columns", "label_field", "names_of", "no_column", "text_fields", "text_of"]
+
 LABEL_FIELDS = (*LABEL_COLUMNS, "subject_uris")  # Annif's CSV files say subject_uris
-OTHER_TEXT_FIELDS = ("document", "abstract")
-
-
-def text_fields(names: Iterable[str], asked: str | None) -> tuple[str, ...]:
-    """The field that holds the text, or `title` and `content`, which are read as one text."""
-    known = list(names)
-    if asked is not None:
-        return (asked,) if asked in known else ()
-    if "text" in known:
-        return ("text",)
-    both = tuple(name for name in ("title", "content") if name in known)
-    return both or tuple(name for name in OTHER_TEXT_FIELDS if name in known)[:1]
 
 
 def label_field(names: Iterable[str], asked: str | None) -> str:
@@ -37,13 +27,14 @@ def columns(
     """Which columns of a table hold the text and the labels."""
     texts, labels = text_fields(names, text), label_field(names, label)
     if not texts:
-        raise DataError(f"{place}: {_no_column(text or 'text', names, 'text_column')}")
+        raise DataError(f"{place}: {no_column(text or 'text', names, 'text_column')}")
     if not labels:
-        raise DataError(f"{place}: {_no_column(label or 'labels', names, 'label_column')}")
+        raise DataError(f"{place}: {no_column(label or 'labels', names, 'label_column')}")
     return texts, labels
 
 
-def _no_column(wanted: str, names: list[str], option: str) -> str:
+def no_column(wanted: str, names: list[str], option: str) -> str:
+    """What to say when a table lacks a column."""
     hint = did_you_mean(wanted, names).rstrip("?")
     return f"no column {wanted!r} among {', '.join(names)}{hint}. Pass {option}=..."
 

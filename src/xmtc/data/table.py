@@ -69,7 +69,8 @@ def _rows(path: Path, bad: BadLines) -> Generator[Row, None, None]:
             return
         except csv.Error as problem:
             advice = 'Put a cell with quotes or line breaks in quotes, and double the " inside.'
-            bad.add(path, start, f"not a row of a table ({problem}). {advice}")
+            lost = f", lines {start} to {lines.number}" if lines.number > start else ""
+            bad.add(path, start, f"not a row of a table ({problem}{lost}). {advice}")
             continue
         if cells:
             yield start, cells
@@ -91,6 +92,24 @@ class _Lines:
                 seen = line[max(0, problem.start - 20) : problem.start + 10]
                 what = f"not UTF-8 (near {seen!r}). Save the file as UTF-8."
                 self.bad.add(self.path, self.number, what)
+
+
+def table_rows(path: Path, bad: BadLines) -> tuple[list[str], Iterator[dict[str, str]]]:
+    """The names of the columns, and the rows as name -> cell."""
+    rows = _rows(path, bad)
+    _, header = next(rows, (0, []))
+    names = [name.strip() for name in header]
+
+    def cells() -> Iterator[dict[str, str]]:
+        with _long_cells():
+            for line, row in rows:
+                try:
+                    _check_width(row, header)
+                    yield dict(zip(names, row, strict=True))
+                except BadLine as problem:
+                    bad.add(path, line, problem)
+
+    return names, cells()
 
 
 def header_of(path: Path) -> list[str]:

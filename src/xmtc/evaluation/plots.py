@@ -27,12 +27,20 @@ def label_frequency_plot(
     axes.set_xlabel("label, most frequent first (rank)")
     axes.set_ylabel("texts that carry the label")
     axes.set_title(f"{title}: {len(counts):,} labels, {_once(counts)} of them in one text only")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axis.set_minor_formatter(lambda value, _: "")
     axes.grid(visible=True, which="major", alpha=0.3)
     figure.savefig(path, format="png", dpi=150)
 
 
 def _once(counts: Longs) -> str:
     return f"{int((counts == 1).sum()):,}"
+
+
+def require_plots() -> None:
+    """Raise now what drawing would raise later, before the long work."""
+    _figure()
 
 
 def _figure() -> Any:

@@ -26,6 +26,12 @@ class Report:
     intervals: dict[str, tuple[float, float]] = field(default_factory=dict)  # when asked for
     settings: Measures = field(default_factory=Measures)
 
+    def __str__(self) -> str:
+        rows = [f"{self.texts:,} texts, percent"]
+        return "\n".join(
+            rows + [f"{name:>12} {value:6.2f}" for name, value in self.metrics.items()]
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {

@@ -66,6 +66,7 @@ class Forest:
     ) -> Ranking:
         """Beam search for every text: `walk` over this tree, fused into one kernel."""
         closed = self._closed(allowed)
+        beam = min(beam, max(map(len, self.tree.parents)))
         count = texts.shape[0]
         size = max(1, min(TEXTS_PER_BLOCK, -(-count // thread_count())))
 

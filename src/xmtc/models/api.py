@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 
 from xmtc.core import config as settings
 from xmtc.core import store
-from xmtc.core.arrays import Allowed, Inputs
+from xmtc.core.arrays import Allowed, Inputs, Ints
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import ConfigError, DataError, StoreError, did_you_mean, require
 from xmtc.core.interfaces import Model
@@ -37,6 +37,12 @@ def train(kind: str, dataset: Dataset, config: Any = None, /, **overrides: Any) 
     config: the kind's own Config, or a dict of settings; single settings win over it.
     """
     module = catalog.module_of(kind)
+    _check_dataset(dataset, "train")
+    if config is not None and not isinstance(config, module.Config | Mapping):
+        raise ConfigError(
+            f"the settings are a {type(config).__name__}; give {kind}.Config or a dict. "
+            "Texts and labels go into a Dataset: xmtc.Dataset.of(texts, labels)."
+        )
     if isinstance(config, module.Config):
         config = settings.to_dict(config)
     values = settings.merged(config or {}, overrides)
@@ -59,19 +65,38 @@ def predict(
     threshold: leave out labels that score less. only, exclude: names of labels that may, or may
     not, be returned.
     """
-    if isinstance(texts, str):
-        raise DataError("predict takes a list of texts; put the one text into a list: [text]")
-    require(k >= 1, "k", k, "ask for at least one label")
-    ranking = model.rank(texts, k, allowed_labels(model.labels, only, exclude))
+    if not hasattr(texts, "__len__"):
+        texts = list(texts)
+    check_texts(texts)
+    require(isinstance(k, int) and k >= 1, "k", k, "ask for one label or more, a whole number")
+    ranking = model.rank(
+        texts, min(k, len(model.labels)), allowed_labels(model.labels, only, exclude)
+    )
     return (ranking if threshold is None else ranking.above(threshold)).named(model.labels)
 
 
 def evaluate(
-    model: Model, dataset: Dataset, ks: Sequence[int] = (1, 3, 5), **options: Any
+    model: Model,
+    dataset: Dataset,
+    ks: Sequence[int] = (1, 3, 5),
+    *,
+    without: Ints | None = None,
+    **options: Any,
 ) -> Report:
-    """How well the model ranks this data set's labels. Labels it never saw count as misses."""
+    """How well the model ranks this data set's labels. Labels it never saw count as misses.
+
+    without: (pairs, 2) texts and labels of the data set that are taken out of the answers before
+    they are cut at k, as the LF data sets ask for (`filter_labels_test.txt`).
+    """
+    _check_dataset(dataset, "evaluate")
+    require(bool(ks), "ks", ks, "name at least one cut-off, e.g. (1, 3, 5)")
     truth = dataset.named_in(model.labels)
-    ranking = model.rank(truth.inputs, max(ks))
+    if without is None:
+        ranking = model.rank(truth.inputs, max(ks))
+    else:
+        pairs = _in_other_ids(without, dataset.labels, truth.labels)
+        most = int(np.bincount(pairs[:, 0]).max(initial=0)) if len(pairs) else 0
+        ranking = model.rank(truth.inputs, max(ks) + most).without(pairs).top(max(ks))
     return evaluate_ranking(ranking, truth.relevant, model.trained_on, ks=tuple(ks), **options)
 
 
@@ -117,6 +142,31 @@ def _ids(labels: LabelSpace, names: Iterable[str]) -> list[int]:
             hint = did_you_mean(name, labels.names) or "."
             raise DataError(f"the model has no label {name!r}{hint}")
     return [labels.id_of[name] for name in names]
+
+
+def _in_other_ids(pairs: Ints, old: LabelSpace, new: LabelSpace) -> Ints:
+    """(text, label) pairs with their labels renumbered from one space to the other."""
+    ids = np.array([new.id_of[name] for name in old.names], np.int32)
+    return np.stack([pairs[:, 0], ids[pairs[:, 1]]], axis=1)
+
+
+def _check_dataset(dataset: Any, what: str) -> None:
+    if not isinstance(dataset, Dataset):
+        raise DataError(
+            f"{what} takes a Dataset, not a {type(dataset).__name__}. Make one with "
+            "xmtc.read_dataset(path) or xmtc.Dataset.of(texts, labels)."
+        )
+
+
+def check_texts(texts: Any) -> None:
+    """Raise when this is not a list of strings, or a sparse matrix."""
+    if isinstance(texts, str):
+        raise DataError("this takes a list of texts; put the one text into a list: [text]")
+    if hasattr(texts, "shape") and not hasattr(texts, "tolist"):
+        return  # a sparse matrix: the model checks it
+    for place, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise DataError(f'text {place} is {text!r:.40}, not a string. Use "" for none.')
 
 
 def _check_trainable(dataset: Dataset) -> None:

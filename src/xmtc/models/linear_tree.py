@@ -41,7 +41,7 @@ class Config:
     text: TfidfConfig = field(default_factory=TfidfConfig)
     vectors: Literal["pifa", "pifa_weighted", "cooccurrence", "joint", "text"] = "pifa"  # of labels
     tree: TreeConfig = field(default_factory=lambda: TreeConfig(max_leaf=100))
-    parents: str | None = None  # file that says which label is above which: used as the tree
+    parents: str = ""  # file that says which label is above which, used as the tree
     svm: SvmConfig = field(default_factory=SvmConfig)
     negatives: Negatives = "both"  # texts a label learns from besides its own: tfn, man or both
     score: Score = "label"  # by the label's own classifier, or by all on the path to it
@@ -49,10 +49,8 @@ class Config:
     trees: int = 1  # average of several trees: better, slower, larger
 
     def __post_init__(self) -> None:
-        require(self.beam >= 1, "beam", self.beam, "must be at least 1")
+        require(1 <= self.beam <= 1 << 20, "beam", self.beam, "must lie between 1 and a million")
         require(1 <= self.trees <= 100, "trees", self.trees, "must lie between 1 and 100")
-        require(self.parents is None or self.trees == 1, "trees", self.trees,
-                "must be 1 when the tree is given by a file of parents")  # fmt: skip
 
 
 _PUBLISHED = SvmConfig(prune=0.1)
@@ -74,7 +72,7 @@ PLT = Config(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LinearTree:
     """One or several trees over the same labels and features."""
 
@@ -84,6 +82,9 @@ class LinearTree:
     labels: LabelSpace
     trained_on: TrainedOn
     kind: str = KIND
+
+    def __repr__(self) -> str:
+        return f"{self.kind}({len(self.labels):,} labels, {self.trained_on.texts:,} texts)"
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
         """The k best labels found by walking down each tree."""
@@ -138,7 +139,8 @@ def _trees(
     dataset: Dataset, features: Csr, encoder: Tfidf | GivenFeatures, config: Config
 ) -> Iterator[LabelTree]:
     """One tree after the other; they differ by their seeds."""
-    if config.parents is not None:
+    if config.parents:
+        require(config.trees == 1, "trees", config.trees, "must be 1 when the tree is given")
         yield given_tree(dataset.labels, read_parents(config.parents))
         return
     described = _label_vectors(dataset, features, encoder, config)

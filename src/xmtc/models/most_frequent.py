@@ -21,13 +21,16 @@ class Config:
     """Nothing to set."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MostFrequent:
     """Scores a label by the share of training texts that carry it, whatever the text says."""
 
     labels: LabelSpace
     trained_on: TrainedOn
     kind: str = KIND
+
+    def __repr__(self) -> str:
+        return f"{self.kind}({len(self.labels):,} labels, {self.trained_on.texts:,} texts)"
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
         """The same k labels for every text."""

@@ -32,7 +32,7 @@ class Config:
 DISMEC = Config(svm=SvmConfig(prune=0.01))  # as published
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OneVsAll:
     """A tree of depth 1: every label is scored for every text."""
 
@@ -42,6 +42,9 @@ class OneVsAll:
     labels: LabelSpace
     trained_on: TrainedOn
     kind: str = KIND
+
+    def __repr__(self) -> str:
+        return f"{self.kind}({len(self.labels):,} labels, {self.trained_on.texts:,} texts)"
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
         """The k labels whose classifiers say yes most clearly."""

@@ -263,10 +263,12 @@ def _stacked(counted: list[tuple[Longs, Ints, Ints]], weights: list[Floats], fea
 
 
 def checked_features(features: Csr, wanted: int) -> Csr:
-    """The features, if they have as many columns as the model knows."""
-    if features.shape[1] != wanted:
+    """The features as wide as the model knows them; files without a header may be narrower."""
+    if features.shape[1] > wanted:
         raise DataError(
             f"the features have {features.shape[1]} columns, the model was trained with {wanted}. "
-            "Encode the texts with the model's own encoder."
+            "Give features of the same kind as in training."
         )
-    return features
+    if not np.isfinite(features.data).all():
+        raise DataError("the features hold NaN or infinity. Replace them by numbers.")
+    return csr(features.data, features.indices, features.indptr, wanted)

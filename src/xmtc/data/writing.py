@@ -1,0 +1,33 @@
+"""Writes data sets: the ending of the name says as what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from xmtc.core.dataset import Dataset
+from xmtc.core.errors import DataError
+from xmtc.data.jsonl import write_jsonl
+from xmtc.data.lines import data_path
+from xmtc.data.parquet import write_parquet
+from xmtc.data.table import write_csv
+
+WRITERS: dict[str, Callable[[Dataset, str | Path], None]] = {
+    ".jsonl": write_jsonl,
+    ".csv": write_csv,
+    ".tsv": write_csv,
+    ".parquet": write_parquet,
+}
+
+
+def write_dataset(dataset: Dataset, path: str | Path) -> None:
+    """Write a `.jsonl`, `.csv` or `.tsv` file, each also with `.gz`, or a `.parquet` file."""
+    writer_for(path)(dataset, path)
+
+
+def writer_for(path: str | Path) -> Callable[[Dataset, str | Path], None]:
+    """What writes files with this ending."""
+    ending = data_path(Path(path)).suffix
+    if ending not in WRITERS:
+        raise DataError(f"cannot tell what {path} should be. End its name in {', '.join(WRITERS)}.")
+    return WRITERS[ending]
