@@ -24,8 +24,8 @@ def beam_search(
     texts: Matrix,
     weights: Weights,
     level_starts: Longs,
-    labels: Ints,
-    features: int,
+    names: Longs,
+    sizes: tuple[int, int],
     widths: tuple[int, int],
     rule: tuple[int, float, int],
     closed: Bytes,
@@ -34,17 +34,16 @@ def beam_search(
 
     weights: those of a Forest; node n's chunk is the rows row_start[n] to row_start[n + 1].
     level_starts: where the nodes of each level begin, the root's level first.
-    labels: the label of each node of the last level. widths: beam and k.
+    names: the label of node n of the last level is names[n - names[0]].
+    sizes: how many features there are, and the most children of a node. widths: beam and k.
     rule: transform, its power, and how scores combine.
     closed: (nodes,) 1 for nodes that may not be entered; or empty.
     """
     ids = np.full((len(texts[0]) - 1, widths[1]), -1, np.int32)
     scores = np.full(ids.shape, -np.inf, np.float32)
     if ids.size:
-        _search(
-            *texts, *weights, level_starts, labels, features, widths[0],
-            rule[0], np.float32(rule[1]), rule[2], closed, ids, scores,
-        )  # fmt: skip
+        rule = (rule[0], np.float32(rule[1]), rule[2])
+        _search(texts, weights, level_starts, names, sizes, widths[0], rule, closed, ids, scores)
     return ids, scores
 
 
@@ -144,70 +143,92 @@ def _by_node(nodes, counts, first_node, node_count):
 
 
 @njit(cache=True, nogil=True)
-def _search(
-    indptr, columns, values, child_start, row_start, row_feature, entry_start, entry_sibling,
-    entry_value, biases, level_starts, labels, features, beam, transform, power, combine, closed,
-    ids, scores,
-):  # fmt: skip
-    texts, depth, k = len(indptr) - 1, len(level_starts) - 2, ids.shape[1]
-    widest = 1
-    for node in range(len(child_start) - 1):
-        widest = max(widest, child_start[node + 1] - child_start[node])
-    margins = np.empty(widest, np.float32)
-    place_of = np.zeros(features if texts > 1 else 0, np.int32)
-    nodes, node_scores = np.zeros((texts, beam), np.int64), np.empty((texts, beam), np.float32)
-    counts = np.ones(texts, np.int64)
-    for text in range(texts):
-        node_scores[text, 0] = 1 if combine == MULTIPLY else 0
+def _open_level(
+    texts, weights, place_of, margins, beams, first_node, node_count, names, rule, closed, kept
+):
+    """Score the children of every node in the beams, node by node, and keep the best per text.
+
+    texts, weights: as in `beam_search`. beams, kept: (nodes, scores, counts) of this level and the
+    next. names: as in `beam_search`; empty where children are called by their numbers.
+    """
+    indptr, columns, values = texts
+    child_start, row_start, row_feature, entry_start, entry_sibling, entry_value, biases = weights
+    nodes, node_scores, counts = beams
+    kept_nodes, kept_scores, kept_counts = kept
+    starts, pairs = _by_node(nodes, counts, first_node, node_count)
+    for node in range(first_node, first_node + node_count):
+        begin_pair, end_pair = starts[node - first_node], starts[node - first_node + 1]
+        first, last, spread = row_start[node], row_start[node + 1], end_pair - begin_pair > 1
+        first_child, children = child_start[node], child_start[node + 1] - child_start[node]
+        if spread:
+            _spread(row_feature, first, last, place_of)
+        for pair in range(begin_pair, end_pair):
+            text = pairs[pair, 0]
+            begin, end = indptr[text], indptr[text + 1]
+            for child in range(children):
+                margins[child] = biases[first_child + child - 1]
+            if spread:
+                _margins_by_table(
+                    columns, values, begin, end, place_of, entry_start, entry_sibling, entry_value,
+                    margins,
+                )  # fmt: skip
+            else:
+                _margins_by_bisection(
+                    columns, values, begin, end, row_feature, first, last, entry_start,
+                    entry_sibling, entry_value, margins,
+                )  # fmt: skip
+            for child in range(children):
+                number = first_child + child
+                if len(closed) > 0 and closed[number] == 1:
+                    continue
+                score = _joined(margins[child], node_scores[text, pairs[pair, 1]], rule)
+                name = np.int64(names[number - names[0]]) if len(names) > 0 else number
+                kept_counts[text] = _keep(
+                    score, name, kept_nodes[text], kept_scores[text], kept_counts[text],
+                    kept_nodes.shape[1],
+                )  # fmt: skip
+        if spread:
+            _clear(row_feature, first, last, place_of)
+
+
+@njit(cache=True, nogil=True)
+def _joined(margin, parent_score, rule):
+    """A child's score, joined with its parent's."""
+    transform, power, combine = rule
+    score = _transformed(margin, transform, power)
+    if combine == MULTIPLY:
+        return score * parent_score
+    return score + parent_score if combine == ADD else score
+
+
+@njit(cache=True, nogil=True)
+def _beams(texts, width):
+    return (
+        np.zeros((texts, width), np.int64),
+        np.zeros((texts, width), np.float32),
+        np.zeros(texts, np.int64),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _search(texts, weights, level_starts, names, sizes, beam, rule, closed, ids, scores):
+    count, depth = ids.shape[0], len(level_starts) - 2
+    margins = np.empty(sizes[1], np.float32)
+    place_of = np.zeros(sizes[0] if count > 1 else 0, np.int32)
+    beams = _beams(count, beam)
+    for text in range(count):
+        beams[1][text, 0] = 1 if rule[2] == MULTIPLY else 0
+        beams[2][text] = 1
     for level in range(depth):
-        first_node = level_starts[level]
-        last_level = level == depth - 1
-        node_count = level_starts[level + 1] - first_node
-        most = k if last_level else beam
-        kept, kept_scores = np.zeros((texts, most), np.int64), np.empty((texts, most), np.float32)
-        kept_counts = np.zeros(texts, np.int64)
-        starts, pairs = _by_node(nodes, counts, first_node, node_count)
-        for place_of_node in range(node_count):
-            here = starts[place_of_node + 1] - starts[place_of_node]
-            if here == 0:
-                continue
-            node = first_node + place_of_node
-            first, last = row_start[node], row_start[node + 1]
-            spread = here > 1
-            if spread:
-                _spread(row_feature, first, last, place_of)
-            for pair in range(starts[place_of_node], starts[place_of_node + 1]):
-                text = pairs[pair, 0]
-                parent_score = node_scores[text, pairs[pair, 1]]
-                begin_child, end_child = child_start[node], child_start[node + 1]
-                for child in range(begin_child, end_child):
-                    margins[child - begin_child] = biases[child - 1]
-                if spread:
-                    _margins_by_table(
-                        columns, values, indptr[text], indptr[text + 1], place_of, entry_start,
-                        entry_sibling, entry_value, margins,
-                    )  # fmt: skip
-                else:
-                    _margins_by_bisection(
-                        columns, values, indptr[text], indptr[text + 1], row_feature, first, last,
-                        entry_start, entry_sibling, entry_value, margins,
-                    )  # fmt: skip
-                for child in range(begin_child, end_child):
-                    if len(closed) > 0 and closed[child] == 1:
-                        continue
-                    score = _transformed(margins[child - begin_child], transform, power)
-                    if combine == MULTIPLY:
-                        score *= parent_score
-                    elif combine == ADD:
-                        score += parent_score
-                    name = np.int64(labels[child - level_starts[depth]]) if last_level else child
-                    kept_counts[text] = _keep(
-                        score, name, kept[text], kept_scores[text], kept_counts[text], most
-                    )
-            if spread:
-                _clear(row_feature, first, last, place_of)
-        nodes, node_scores, counts = kept, kept_scores, kept_counts
-    for text in range(texts):
-        for place in range(counts[text]):
-            ids[text, place] = nodes[text, place]
-            scores[text, place] = node_scores[text, place]
+        last = level == depth - 1
+        kept = _beams(count, ids.shape[1] if last else beam)
+        _open_level(
+            texts, weights, place_of, margins, beams, level_starts[level],
+            level_starts[level + 1] - level_starts[level], names if last else names[:0], rule,
+            closed, kept,
+        )  # fmt: skip
+        beams = kept
+    for text in range(count):
+        for place in range(beams[2][text]):
+            ids[text, place] = beams[0][text, place]
+            scores[text, place] = beams[1][text, place]

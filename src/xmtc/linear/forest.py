@@ -83,11 +83,14 @@ class Forest:
         return np.concatenate([[1], 1 + np.cumsum(counts)]).astype(np.int64)
 
     @cached_property
-    def _arrays(self) -> tuple[Weights, Longs, Ints, int]:
+    def _arrays(self) -> tuple[Weights, Longs, Longs, tuple[int, int]]:
+        """What the kernel reads, made once, so that ranking a single text needs no set-up."""
         level_starts = np.cumsum([0, 1, *map(len, self.tree.parents)]).astype(np.int64)
+        names = np.concatenate([[level_starts[-2] - 1], self.tree.children[-1].nodes])
+        sizes = (self.feature_count, int(np.diff(self.child_start).max(initial=1)))
         weights = (self.child_start, self.row_start, self.row_feature, self.entry_start,
                    self.entry_sibling, self.entry_value, self.biases)  # fmt: skip
-        return weights, level_starts, self.tree.children[-1].nodes, self.feature_count
+        return weights, level_starts, names.astype(np.int64), sizes
 
     def chunk(self, node: int) -> Chunk:
         """The classifiers of one node's children."""
