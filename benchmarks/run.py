@@ -1,6 +1,7 @@
 """`python benchmarks/run.py KIND NAME` measures, checks what we claim and keeps a record.
 
 python benchmarks/run.py list
+python benchmarks/run.py all
 python benchmarks/run.py speed tfidf --repeats 5
 python benchmarks/run.py quality one_vs_all --subset 2000 --no-record
 
@@ -50,23 +51,26 @@ def main(arguments: Sequence[str], home: Path = HOME) -> int:
         if asked.kind == "list":
             _print_list(home)
             return 0
-        return _run(asked, home)
+        if asked.kind == "all":
+            return max(
+                _run(asked, kind, name, home) for kind in KINDS for name in _names(kind, home)
+            )
+        return _run(asked, asked.kind, asked.name, home)
     except (BenchmarkError, XmtcError) as problem:
         print(f"Error: {problem}", file=sys.stderr)
         return 2
 
 
-def _run(asked: argparse.Namespace, home: Path) -> int:
-    benchmark = _load(asked.kind, asked.name, home)
+def _run(asked: argparse.Namespace, kind: str, name: str | None, home: Path) -> int:
+    benchmark = _load(kind, name, home)
     if not asked.data.is_dir():
         raise BenchmarkError(f"no folder {asked.data}: say where the data is with --data FOLDER.")
     options = Options(asked.data, asked.repeats, asked.threads, asked.subset, asked.seed)
-    about = record.about_the_run(f"{asked.kind} {asked.name}", options, benchmark.SETTINGS)
+    about = record.about_the_run(f"{kind} {name}", options, benchmark.SETTINGS)
     measured = benchmark.run(options)
     claims = [Claim(*claim) for claim in benchmark.check(measured)]
     if not asked.no_record:
-        name = f"{asked.kind}_{asked.name}.jsonl"
-        record.append(home / "results" / name, about, measured, claims)
+        record.append(home / "results" / f"{kind}_{name}.jsonl", about, measured, claims)
     _print_measurements(about["benchmark"], measured)
     _print_claims(claims)
     return 0 if all(claim.holds for claim in claims) else 1
@@ -75,7 +79,7 @@ def _run(asked: argparse.Namespace, home: Path) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchmarks/run.py", description=__doc__,
                                      formatter_class=argparse.RawTextHelpFormatter)  # fmt: skip
-    parser.add_argument("kind", choices=[*KINDS, "list"])
+    parser.add_argument("kind", choices=[*KINDS, "all", "list"])
     parser.add_argument("name", nargs="?", help="which one; `list` shows them")
     parser.add_argument("--data", type=Path, default=Options.data, help="folder of the data sets")
     parser.add_argument("--repeats", type=_positive, default=Options.repeats, help="rounds")

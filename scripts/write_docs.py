@@ -14,7 +14,7 @@ from xmtc.core.config import settings_of
 from xmtc.models.catalog import KINDS, module_of
 
 ROOT = Path(__file__).parents[1]
-DEMO = ROOT / "benchmarks" / "results" / "demo.jsonl"
+DEMO = ROOT / "benchmarks" / "results" / "quality_demo.jsonl"
 
 
 def main() -> None:
