@@ -1,7 +1,7 @@
 """Linear classifiers by dual coordinate descent, SIBLINGS at a time.
 
 Siblings share the rows they learn from, so one pass over a row's non-zeros serves all of them:
-their weights lie side by side, (features, SIBLINGS), and the inner loop becomes SIMD.
+their weights lie side by side, (features, SIBLINGS), and one vector instruction moves them all.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import numpy as np
 from numba import njit
 
 from xmtc.kernels.types import Floats, Ints, Longs
+from xmtc.kernels.vectors import WIDTH, add_rows, add_to_rows
 
-SIBLINGS = 16  # classifiers solved together: 16 float32 fill a 512-bit register or a cache line
+SIBLINGS = WIDTH  # classifiers solved together: 16 float32 fill a cache line
 NEWTON_STEPS = 8  # of one logistic coordinate, at most
 CALM = 0.1  # a row rests while every sibling's gradient there is below this share of the tolerance
 
@@ -81,20 +82,14 @@ def large_weights(
 def _margins(columns, values, first, last, weights, biases, margins):
     for j in range(SIBLINGS):
         margins[j] = biases[j]
-    for entry in range(first, last):
-        value, row = values[entry], weights[columns[entry]]
-        for j in range(SIBLINGS):
-            margins[j] += value * row[j]
+    add_rows(columns, values, first, last, weights, margins)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _add(columns, values, first, last, change, weights, biases):
     for j in range(SIBLINGS):
         biases[j] += change[j]
-    for entry in range(first, last):
-        value, row = values[entry], weights[columns[entry]]
-        for j in range(SIBLINGS):
-            row[j] += value * change[j]
+    add_to_rows(columns, values, first, last, change, weights)
 
 
 @njit(cache=True, nogil=True)
