@@ -71,8 +71,10 @@ def check(measurements: list[Measurement]) -> list[Claim]:
         claims.append(Claim(
             f"P@{k} is at most {POINTS_BELOW} points below scikit-learn's (points ahead)",
             ahead >= -POINTS_BELOW, ahead))  # fmt: skip
-    ratio = min(row["fit_seconds"] for row in theirs) / ours["fit_seconds"]
-    return [*claims, Claim("xmtc fits faster than scikit-learn (times as fast)", ratio > 1, ratio)]
+    for clock, name in (("fit_seconds", "by the clock"), ("fit_cpu_seconds", "in processor time")):
+        ratio = min(row[clock] for row in theirs) / ours[clock]
+        claims.append(Claim(f"fits faster than scikit-learn {name} (times)", ratio > 1, ratio))
+    return claims
 
 
 def _systems(options: Options) -> dict[str, Callable[[Dataset, Csr], Measured]]:
