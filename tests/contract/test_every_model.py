@@ -157,7 +157,7 @@ def test_renumbering_the_labels_only_renumbers_the_answer(kind):
     plain = trained(kind).rank(data().texts, k=1)
     other = xmtc.train(kind, renumbered).rank(data().texts, k=1)
     clear = _clear_winners(trained(kind))
-    assert clear.mean() > 0.5
+    assert clear.mean() > 0.3  # half of the texts carry one label only
     assert (other.labels[clear] == permutation[plain.labels[clear]]).all()
 
 

@@ -130,6 +130,18 @@ def test_every_choice_of_negatives_finds_the_planted_labels(negatives):
     assert right.mean() > 0.95
 
 
+@given(st.integers(0, 5000), st.sampled_from([0.0, 0.3, 0.5, 1.0]))
+def test_trust_is_the_exponent_of_the_parents_score(seed, trust):
+    forest, texts = random_forest(seed), random_texts(seed)
+    found = forest.rank(texts, 40, 40, "path", None, trust)
+    expected = np.ones((17, 1))
+    for level, parents in enumerate(forest.tree.parents):
+        every = np.tile(np.arange(len(parents)), (17, 1))
+        own = DenseLevel(forest, level, "path").score(texts, every)
+        expected = own * expected[:, parents] ** trust
+    assert np.allclose(-np.sort(-expected, axis=1), found.scores, atol=1e-4)
+
+
 def test_a_tree_of_depth_one_is_one_vs_all():
     dataset, features, _ = trained_parts(12)
     flat = LabelTree.flat(12)
@@ -166,7 +178,8 @@ def test_presets_train_and_survive_the_disk(preset, tmp_path):
 
 def test_several_trees_rank_by_their_mean():
     dataset = planted(texts=300, labels=150)
-    model = xmtc.train("linear_tree", dataset, trees=3, tree={"max_leaf": 8}, beam=50)
+    settings = {"trees": 3, "tree": {"max_leaf": 8}, "beam": 50, "score": "label"}
+    model = xmtc.train("linear_tree", dataset, settings)
     encoded = model.encoder.encode(dataset.texts[:9])
     members = [forest.rank(encoded, 150, 50, "label") for forest in model.forests]
     mean = np.zeros((9, 150))

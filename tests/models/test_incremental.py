@@ -14,9 +14,8 @@ TREE = {"arity": 4, "max_leaf": 4}
 
 @pytest.fixture(scope="module", params=["tfn", "both"])
 def model(request):
-    score = "label" if request.param == "both" else "path"
-    return xmtc.train("linear_tree", planted(texts=400, labels=40), tree=TREE,
-                      negatives=request.param, score=score)  # fmt: skip
+    settings = {"tree": TREE, "negatives": request.param}
+    return xmtc.train("linear_tree", planted(texts=400, labels=40), settings)
 
 
 def old_answers(model, labels=40, k=3):

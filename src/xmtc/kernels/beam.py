@@ -27,7 +27,7 @@ def beam_search(
     names: Longs,
     sizes: tuple[int, int],
     widths: tuple[int, int],
-    rule: tuple[int, float, int],
+    rule: tuple[int, float, int, float],
     closed: Bytes,
 ) -> tuple[Ints, Floats]:
     """(texts, k) labels and scores, padded with -1 and -inf.
@@ -36,14 +36,15 @@ def beam_search(
     level_starts: where the nodes of each level begin, the root's level first.
     names: the label of node n of the last level is names[n - names[0]].
     sizes: how many features there are, and the most children of a node. widths: beam and k.
-    rule: transform, its power, and how scores combine.
+    rule: transform, its power, how scores combine, and the exponent of the parent's when they are
+    multiplied: 1 trusts the path fully, 0 not at all.
     closed: (nodes,) 1 for nodes that may not be entered; or empty.
     """
     ids = np.full((len(texts[0]) - 1, widths[1]), -1, np.int32)
     scores = np.full(ids.shape, -np.inf, np.float32)
     if ids.size:
-        rule = (rule[0], np.float32(rule[1]), rule[2])
-        _search(texts, weights, level_starts, names, sizes, widths[0], rule, closed, ids, scores)
+        typed = (rule[0], np.float32(rule[1]), rule[2], np.float32(rule[3]))
+        _search(texts, weights, level_starts, names, sizes, widths[0], typed, closed, ids, scores)
     return ids, scores
 
 
@@ -194,10 +195,10 @@ def _open_level(
 @njit(cache=True, nogil=True)
 def _joined(margin, parent_score, rule):
     """A child's score, joined with its parent's."""
-    transform, power, combine = rule
+    transform, power, combine, trust = rule
     score = _transformed(margin, transform, power)
     if combine == MULTIPLY:
-        return score * parent_score
+        return score * (parent_score if trust == 1 else parent_score**trust)
     return score + parent_score if combine == ADD else score
 
 

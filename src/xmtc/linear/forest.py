@@ -63,16 +63,17 @@ class Forest:
         beam: int = 10,
         score: Score = "path",
         allowed: Allowed = None,
+        trust: float = 1.0,
     ) -> Ranking:
         """Beam search for every text: `walk` over this tree, fused into one kernel."""
-        closed = self._closed(allowed)
+        closed, rule = self._closed(allowed), (*_RULES[score], trust)
         beam = min(beam, max(map(len, self.tree.parents)))
         count = texts.shape[0]
         size = max(1, min(TEXTS_PER_BLOCK, -(-count // thread_count())))
 
         def search(block: tuple[int, int]) -> Ranking:
             rows = _rows(texts, *block)
-            return Ranking(*beam_search(rows, *self._arrays, (beam, k), _RULES[score], closed))
+            return Ranking(*beam_search(rows, *self._arrays, (beam, k), rule, closed))
 
         return Ranking.stack(in_threads(search, blocks(count, size)) or [Ranking.empty(0, k)])
 

@@ -44,31 +44,34 @@ class Config:
     parents: str = ""  # file that says which label is above which, used as the tree
     svm: SvmConfig = field(default_factory=SvmConfig)
     negatives: Negatives = "both"  # texts a label learns from besides its own: tfn, man or both
-    score: Score = "label"  # by the label's own classifier, or by all on the path to it
+    score: Score = "path"  # by all classifiers on the path to a label, or by its own alone
+    trust: float = 0.5  # exponent of the parent's score in a path: lower trusts the label more
     beam: int = 10  # nodes kept per level; more is slower and finds a little more
     trees: int = 1  # average of several trees: better, slower, larger
 
     def __post_init__(self) -> None:
         require(1 <= self.beam <= 1 << 20, "beam", self.beam, "must lie between 1 and a million")
+        require(0 <= self.trust <= 1, "trust", self.trust, "must lie between 0 and 1")
         require(1 <= self.trees <= 100, "trees", self.trees, "must lie between 1 and 100")
 
 
 _PUBLISHED = SvmConfig(prune=0.1)
 PARABEL = Config(
     tree=TreeConfig(arity=2, max_leaf=100, stop="gain"),
-    svm=_PUBLISHED, negatives="tfn", score="path2", trees=3,
+    svm=_PUBLISHED, negatives="tfn", score="path2", trust=1.0, trees=3,
 )  # fmt: skip
 BONSAI = Config(
     tree=TreeConfig(method="kmeans", arity=100, max_leaf=100, max_depth=3, stop="gain"),
-    svm=_PUBLISHED, negatives="tfn", score="path2", trees=3,
+    svm=_PUBLISHED, negatives="tfn", score="path2", trust=1.0, trees=3,
 )  # fmt: skip
 XR_LINEAR = Config(
     vectors="pifa_weighted", tree=TreeConfig(arity=16, max_leaf=100),
-    svm=replace(_PUBLISHED, max_passes=100), negatives="tfn", score="path",
+    svm=replace(_PUBLISHED, max_passes=100), negatives="tfn", score="path", trust=1.0,
 )  # fmt: skip
 PLT = Config(
     tree=TreeConfig(method="kmeans", arity=2, max_leaf=100),
     svm=replace(_PUBLISHED, loss="logistic", cost=10.0), negatives="tfn", score="probability",
+    trust=1.0,
 )  # fmt: skip
 
 
@@ -96,7 +99,8 @@ class LinearTree:
         return _average(ranked, k)
 
     def _rank_by(self, forest: Forest, encoded: Csr, k: int, allowed: Allowed) -> Ranking:
-        return forest.rank(encoded, k, self.config.beam, self.config.score, allowed)
+        config = self.config
+        return forest.rank(encoded, k, config.beam, config.score, allowed, config.trust)
 
     def explain(self, text: str, label: int) -> list[Evidence]:
         """What spoke for and against a label, from the root down; the first tree's view."""
