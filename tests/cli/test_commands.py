@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -182,9 +183,9 @@ def test_ctrl_c_ends_predict_with_one_word(folder):
 
 def test_a_reader_that_stops_early_is_no_error(folder):
     lines = "sign1a\n" * 5000
-    command = f"{sys.executable} -m xmtc predict {folder / 'model'} | head -n 1"
+    command = shlex.join([sys.executable, "-m", "xmtc", "predict", str(folder / "model")])
     result = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {command}"], input=lines, capture_output=True, text=True,
+        ["bash", "-c", f"set -o pipefail; {command} | head -n 1"], input=lines, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
     assert result.stderr == ""
