@@ -184,10 +184,8 @@ def test_ctrl_c_ends_predict_with_one_word(folder):
 def test_a_reader_that_stops_early_is_no_error(folder):
     lines = "sign1a\n" * 5000
     command = shlex.join([sys.executable, "-m", "xmtc", "predict", str(folder / "model")])
-    result = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {command} | head -n 1"], input=lines, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
+    shell = ["bash", "-c", f"set -o pipefail; {command} | head -n 1"]
+    result = subprocess.run(shell, input=lines, capture_output=True, text=True, check=False)
     assert result.stderr == ""
     assert result.returncode == 0
     assert result.stdout.count("\n") == 1

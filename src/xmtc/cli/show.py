@@ -31,7 +31,7 @@ def print_table(
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", title_style="bold", header_style="bold",
-                  box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)  # fmt: skip
+                  box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)  # fmt: skip
     for place, column in enumerate(columns):
         is_text = place < words
         table.add_column(
