@@ -30,8 +30,10 @@ def print_table(
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold",
-                  box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)  # fmt: skip
+    table = Table(
+        title=title, title_justify="left", title_style="bold", header_style="bold",
+        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True,
+    )  # fmt: skip
     for place, column in enumerate(columns):
         is_text = place < words
         table.add_column(
@@ -40,7 +42,9 @@ def print_table(
     for row in rows:
         table.add_row(*map(_plain, row))
     # A table that goes into a file is not folded to 80 columns.
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    console.print(table)
+    console.print()
 
 
 def _plain(cell: str) -> str:
