@@ -1,12 +1,17 @@
 """What all tests share: hypothesis without deadlines, because kernels compile when first used."""
 
+import os
+
 import hypothesis
 import pytest
 
 from xmtc.core import progress
 from xmtc.core.threads import set_threads
 
-hypothesis.settings.register_profile("xmtc", deadline=None, print_blob=True)
+# On CI the same examples every time, so that a run fails for what it changed; new ones elsewhere.
+hypothesis.settings.register_profile(
+    "xmtc", deadline=None, print_blob=True, derandomize=bool(os.environ.get("CI"))
+)
 hypothesis.settings.load_profile("xmtc")
 
 

@@ -187,10 +187,23 @@ def test_processor_time_counts_children(ended):
 def test_peak_memory_is_that_of_the_child():
     from benchmarks.kit import BenchmarkError, peak_memory
 
-    small, printed = peak_memory([sys.executable, "-c", "print('small')"])
-    large, _ = peak_memory([sys.executable, "-c", "bytearray(b'1') * 300_000_000"])
-    assert printed == "small\n"
+    # Asked from a small process: a child is counted from the size of its parent at least.
+    code = (
+        "import sys; from benchmarks.kit import peak_memory\n"
+        "small = peak_memory([sys.executable, '-c', 'print(1)'])\n"
+        "large = peak_memory([sys.executable, '-c', \"bytearray(b'1') * 300_000_000\"])\n"
+        "print(small[0], large[0], small[1])"
+    )
+    asked = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+    )
+    small, large, printed = map(int, asked.stdout.split())
+    assert printed == 1
+    assert small < 100_000_000
     assert large > 300_000_000
-    assert large > small
     with pytest.raises(BenchmarkError, match="ended with code 3"):
         peak_memory([sys.executable, "-c", "raise SystemExit(3)"])

@@ -46,7 +46,7 @@ class _Parser:
     def __init__(self, options: ReadOptions) -> None:
         self.asked_text, self.asked_label = options.text_column, options.label_column
         self.separator = options.label_separator
-        self.fields: list[str] = []
+        self.fields: list[str] | None = None  # those of the row before
         self.texts: tuple[str, ...] = ()
         self.label = ""
 
@@ -73,7 +73,7 @@ class _Parser:
         return text_of(row, self.texts), labels_of(row[self.label], self.separator)
 
     def _learn(self, row: dict[str, Any]) -> None:
-        self.fields = []
+        self.fields = None
         self.texts = text_fields(row, self.asked_text)
         self.label = label_field(row, self.asked_label)
         if not self.texts or not self.label:
