@@ -10,7 +10,8 @@ def _find_a_place_for_compiled_kernels() -> None:
     beside = Path(__file__).parent
     if any(os.access(place, os.W_OK) for place in (beside, Path.home())):
         return
-    os.environ.setdefault("NUMBA_CACHE_DIR", tempfile.mkdtemp(prefix="xmtc-kernels-"))
+    if "NUMBA_CACHE_DIR" not in os.environ:
+        os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="xmtc-kernels-")
 
 
 _find_a_place_for_compiled_kernels()

@@ -1,0 +1,25 @@
+"""Compiled kernels find a place even where package and home folder are read-only."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from xmtc import kernels
+
+
+def test_a_read_only_machine_gets_a_temporary_place(monkeypatch):
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr(os, "access", lambda place, mode: False)
+    kernels._find_a_place_for_compiled_kernels()
+    place = Path(os.environ["NUMBA_CACHE_DIR"])
+    assert place.is_dir()
+    place.rmdir()
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+
+
+def test_a_place_that_was_chosen_is_kept(monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "/chosen")
+    monkeypatch.setattr(os, "access", lambda place, mode: False)
+    kernels._find_a_place_for_compiled_kernels()
+    assert os.environ["NUMBA_CACHE_DIR"] == "/chosen"
