@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from xmtc.kernels.types import Bytes, Floats, Ints, Longs
+from xmtc.kernels.types import Bytes, Floats, Ints, Longs, Matrix
 
-__all__ = ["Allowed", "Array", "Bytes", "Csr", "Floats", "Inputs", "Ints", "Longs"]
+__all__ = ["Allowed", "Array", "Bytes", "Csr", "Floats", "Inputs", "Ints", "Longs", "Matrix"]
 
 Array: TypeAlias = npt.NDArray[Any]
 Csr: TypeAlias = sp.csr_array
@@ -46,6 +46,15 @@ def as_csr(matrix: Any) -> Csr:
         rows = rows.copy()  # it may still share the caller's arrays
         rows.sum_duplicates()
     return rows
+
+
+def kernel_arrays(matrix: Csr) -> Matrix:
+    """The matrix as kernels read it: int64 starts, int32 columns, float32 values."""
+    return (
+        matrix.indptr.astype(np.int64),
+        matrix.indices.astype(np.int32, copy=False),
+        matrix.data.astype(np.float32, copy=False),
+    )
 
 
 def unit_rows(matrix: Csr) -> Csr:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from xmtc.kernels.types import Floats, Ints, Longs
-
-Matrix = tuple[Longs, Ints, Floats]  # indptr, columns, values
+from xmtc.kernels.types import Ints, Longs, Matrix
 
 
 def split_in_half(

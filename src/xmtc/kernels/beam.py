@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from xmtc.kernels.types import Bytes, Floats, Ints, Longs
+from xmtc.kernels.types import Bytes, Floats, Ints, Longs, Matrix
 
-Matrix = tuple[Longs, Ints, Floats]  # indptr, columns, values
 # child_start, row_start, row_feature, entry_start, entry_sibling, entry_value, biases
 Weights = tuple[Longs, Longs, Ints, Longs, Ints, Floats, Floats]
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from xmtc.kernels.types import Floats, Ints, Longs
-
-Matrix = tuple[Longs, Ints, Floats]  # indptr, columns, values
+from xmtc.kernels.types import Floats, Ints, Matrix
 
 
 def score_nodes(texts: Matrix, weights: Matrix, biases: Floats, candidates: Ints) -> Floats:

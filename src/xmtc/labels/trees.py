@@ -9,11 +9,11 @@ from typing import Literal
 
 import numpy as np
 
-from xmtc.core.arrays import Csr, Longs
+from xmtc.core.arrays import Csr, Longs, kernel_arrays
 from xmtc.core.errors import DataError, require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.tree import MAX_DEPTH, LabelTree
-from xmtc.kernels.assign import Matrix, nearest_centres, split_in_half
+from xmtc.kernels.assign import nearest_centres, split_in_half
 from xmtc.labels.partition import Split, every, grow, tree_of
 
 
@@ -101,7 +101,7 @@ def _path(name: str, parent_of: Mapping[str, str], is_inner: bool) -> list[str]:
 
 
 def _in_half(vectors: Csr, config: TreeConfig) -> Split:
-    matrix, features = _arrays(vectors), vectors.shape[1]
+    matrix, features = kernel_arrays(vectors), vectors.shape[1]
     min_gain, passes = (1e-4, 100) if config.stop == "gain" else (-1.0, 20)
 
     def split(labels: Longs, rng: np.random.Generator) -> Sequence[Longs]:
@@ -116,7 +116,7 @@ def _in_half(vectors: Csr, config: TreeConfig) -> Split:
 
 def _into_clusters(vectors: Csr, config: TreeConfig) -> Split:
     """Plain spherical k-means (Bonsai): clusters of any size, none empty, none with one label."""
-    matrix, features = _arrays(vectors), vectors.shape[1]
+    matrix, features = kernel_arrays(vectors), vectors.shape[1]
 
     def split(labels: Longs, rng: np.random.Generator) -> Sequence[Longs]:
         if len(labels) <= max(config.arity, config.max_leaf):
@@ -151,7 +151,3 @@ def _by_mass(counts: Longs, config: TreeConfig) -> Split:
         return [np.sort(order[child == place]) for place in np.unique(child)]
 
     return split
-
-
-def _arrays(matrix: Csr) -> Matrix:
-    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False), matrix.data

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
-from xmtc.core.arrays import Array, Csr, Floats, Ints, Longs
+from xmtc.core.arrays import Array, Csr, Floats, Ints, Longs, kernel_arrays
 from xmtc.core.progress import step
 from xmtc.core.ranking import NO_LABEL, Ranking
 from xmtc.core.threads import blocks, in_threads
@@ -43,15 +43,8 @@ def train_forest(
     beam: int = 10,
 ) -> Forest:
     """One classifier per node but the root, trained on texts that reach its parent."""
-    levels = _levels(relevant, tree)
-    if negatives == "tfn" or tree.depth == 1:
-        return _forest(
-            tree, _train(features, [n for level in levels for n in level], config), features
-        )
-    upper = _train(features, [node for level in levels[:-1] for node in level], config)
-    matcher = _forest(LabelTree(tree.parents[:-1]), upper, features)
-    last = _reached(levels[-1], matcher.rank(features, beam, beam), negatives)
-    return _forest(tree, [*upper, *_train(features, last, config)], features)
+    every = np.ones(relevant.shape[0], bool)
+    return _train_levels(features, relevant, tree, {}, every, config, negatives, beam)
 
 
 def retrain_forest(
@@ -64,20 +57,33 @@ def retrain_forest(
     beam: int = 10,
 ) -> Forest:
     """The forest, with the nodes trained again that a fresh text (True in `fresh`) reaches."""
-    levels, tree = _levels(relevant, forest.tree), forest.tree
-    chunks = [forest.chunk(node) for node in range(forest.inner_nodes)]
+    old = {node: forest.chunk(node) for node in range(forest.inner_nodes)}
+    return _train_levels(features, relevant, forest.tree, old, fresh, config, negatives, beam)
 
-    def retrain(nodes: Sequence[Node]) -> None:
-        reached = [node for node in nodes if fresh[node.rows].any()]
-        for node, chunk in zip(reached, _train(features, reached, config), strict=True):
+
+def _train_levels(
+    features: Csr,
+    relevant: Csr,
+    tree: LabelTree,
+    chunks: dict[int, Chunk],
+    fresh: Array,
+    config: SvmConfig,
+    negatives: Negatives,
+    beam: int,
+) -> Forest:
+    """Fill `chunks` (by node) where there is none yet, or where a fresh text arrives."""
+    levels = _levels(relevant, tree)
+
+    def train(nodes: Sequence[Node]) -> None:
+        todo = [node for node in nodes if node.place not in chunks or fresh[node.rows].any()]
+        for node, chunk in zip(todo, _train(features, todo, config), strict=True):
             chunks[node.place] = chunk
 
-    if negatives == "tfn" or tree.depth == 1:
-        retrain([node for level in levels for node in level])
-        return _forest(tree, chunks, features)
-    retrain([node for level in levels[:-1] for node in level])
-    matcher = _forest(LabelTree(tree.parents[:-1]), chunks[: forest.first_leaf], features)
-    retrain(_reached(levels[-1], matcher.rank(features, beam, beam), negatives))
+    by_matcher = negatives != "tfn" and tree.depth > 1
+    train([node for level in (levels[:-1] if by_matcher else levels) for node in level])
+    if by_matcher:
+        matcher = _forest(LabelTree(tree.parents[:-1]), chunks, features)
+        train(_reached(levels[-1], matcher.rank(features, beam, beam), negatives))
     return _forest(tree, chunks, features)
 
 
@@ -86,8 +92,10 @@ def _reached(nodes: Sequence[Node], ranking: Ranking, negatives: Negatives) -> l
     return [_with_rows(node, some, negatives) for node, some in zip(nodes, rows, strict=True)]
 
 
-def _forest(tree: LabelTree, chunks: Sequence[Chunk], features: Csr) -> Forest:
-    return forest_of(tree, chunks, features.shape[1])
+def _forest(tree: LabelTree, chunks: dict[int, Chunk], features: Csr) -> Forest:
+    """The tree with its own chunks; those of deeper levels are left out."""
+    inner = 1 + sum(map(len, tree.parents[:-1]))
+    return forest_of(tree, [chunks[node] for node in range(inner)], features.shape[1])
 
 
 def _levels(relevant: Csr, tree: LabelTree) -> list[list[Node]]:
@@ -129,7 +137,7 @@ def _with_rows(node: Node, reached: Ints, negatives: Negatives) -> Node:
 
 def _train(features: Csr, nodes: Sequence[Node], config: SvmConfig) -> list[Chunk]:
     """The chunk of each node, in their order."""
-    texts = (features.indptr.astype(np.int64), features.indices, features.data)
+    texts = kernel_arrays(features)
     scratch = threading.local()
     work = sum(len(node.rows) * len(node.children) for node in nodes)
     with step("training classifiers", work) as advance:

@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit
 
-from xmtc.core.arrays import Array, Csr, Floats, Ints
+from xmtc.core.arrays import Array, Csr, Floats, Ints, Matrix, kernel_arrays
 from xmtc.core.errors import StoreError
 from xmtc.core.parts import Parts, csr_arrays
-from xmtc.kernels.linear import Matrix, score_nodes
+from xmtc.kernels.linear import score_nodes
 
 MAX_WEIGHT = 1e15  # a bound for files from strangers, so that no sum overflows
 
@@ -25,11 +25,11 @@ class LinearScorer:
 
     @cached_property
     def _weights(self) -> Matrix:
-        return _arrays(self.weights)
+        return kernel_arrays(self.weights)
 
     def score(self, encoded: Csr, candidates: Ints) -> Floats:
         """(texts, features) rows and (texts, width) nodes -> (texts, width) scores in 0 to 1."""
-        margins = score_nodes(_arrays(encoded), self._weights, self.biases, candidates)
+        margins = score_nodes(kernel_arrays(encoded), self._weights, self.biases, candidates)
         expit(margins, out=margins)
         return margins
 
@@ -49,11 +49,3 @@ class LinearScorer:
             if max(numbers.max(initial=0), -numbers.min(initial=0)) > MAX_WEIGHT:
                 raise StoreError(f"the weights of {prefix!r} are too large; the folder is damaged.")
         return LinearScorer(weights, biases)
-
-
-def _arrays(matrix: Csr) -> Matrix:
-    return (
-        matrix.indptr.astype(np.int64),
-        matrix.indices.astype(np.int32, copy=False),
-        matrix.data.astype(np.float32, copy=False),
-    )

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
-from xmtc.core.arrays import Csr, Floats, Ints, Longs
+from xmtc.core.arrays import Csr, Floats, Ints, Longs, kernel_arrays
 from xmtc.core.errors import require
 from xmtc.core.progress import step
 from xmtc.core.threads import blocks, in_threads
@@ -64,12 +64,7 @@ def train_one_vs_all(features: Csr, relevant: Csr, config: SvmConfig) -> tuple[C
 def solver_rows(features: Csr) -> Rows:
     """The texts as the solver reads them."""
     squares = np.asarray(features.multiply(features).sum(axis=1)).ravel()
-    return Rows(
-        features.indptr.astype(np.int64),
-        features.indices.astype(np.int32, copy=False),
-        features.data,
-        squares.astype(np.float32),
-    )
+    return Rows(*kernel_arrays(features), squares.astype(np.float32))
 
 
 def _all_negative(rows: Rows, features: int, config: SvmConfig) -> Start:
