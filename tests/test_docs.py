@@ -13,7 +13,9 @@ from xmtc.data.planted import planted
 from xmtc.models.catalog import KINDS
 
 ROOT = Path(__file__).parents[1]
-PAGES = [path for path in ROOT.rglob("*.md") if not {".venv", "node_modules"} & set(path.parts)]
+PAGES = [
+    path for path in ROOT.rglob("*.md") if not {".venv", "venvs", "node_modules"} & set(path.parts)
+]
 WITH_CODE = [path for path in PAGES if "```python" in path.read_text(encoding="utf-8")]
 
 
