@@ -71,7 +71,7 @@ class Forest:
     ) -> Ranking:
         """The best labels of every text: `walk` over this tree, fused into one kernel.
 
-        An exact search has no beam; it is exact for scores that are products, with full trust.
+        An exact search has no beam; it is for scores that are products.
         """
         closed, rule = self._closed(allowed), (*_RULES[score], trust)
         weights, level_starts, names, widest = self._arrays
@@ -80,7 +80,9 @@ class Forest:
         def ranked(block: tuple[int, int]) -> Ranking:
             rows = _rows(texts, *block)
             if search == "exact":
-                return Ranking(*best_first_search(rows, weights, names, widest, k, rule, closed))
+                return Ranking(
+                    *best_first_search(rows, weights, level_starts, names, widest, k, rule, closed)
+                )
             sizes = (widest, (beam, k))
             return Ranking(*beam_search(rows, weights, level_starts, names, *sizes, rule, closed))
 

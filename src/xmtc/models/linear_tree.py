@@ -47,7 +47,7 @@ class Config:
     negatives: Negatives = "both"  # texts a label learns from besides its own: tfn, man or both
     score: Score = "path"  # by all classifiers on the path to a label, or by its own alone
     trust: float = 0.5  # exponent of the parent's score in a path: lower trusts the label more
-    search: Search = "beam"  # exact: the best labels of all, for path scores with trust 1
+    search: Search = "beam"  # exact: the best labels of all; not for score=label
     beam: int = 10  # nodes kept per level; more is slower and finds a little more
     trees: int = 1  # average of several trees: better, slower, larger
     weights: Literal["float32", "int8"] = "int8"  # int8: a quarter of the size, as good
@@ -56,10 +56,10 @@ class Config:
         require(1 <= self.beam <= 1 << 20, "beam", self.beam, "must lie between 1 and a million")
         require(0 <= self.trust <= 1, "trust", self.trust, "must lie between 0 and 1")
         require(1 <= self.trees <= 100, "trees", self.trees, "must lie between 1 and 100")
-        falls = self.score != "label" and self.trust == 1  # down every path
-        require(self.search == "beam" or falls, "search", self.search,
-                f"needs scores that never rise down a path: set trust=1 (it is {self.trust:g}) and "
-                f"a score other than 'label' (it is '{self.score}'), or use beam")  # fmt: skip
+        bounded = self.score != "label" and self.trust > 0
+        require(self.search == "beam" or bounded, "search", self.search,
+                "needs scores that the path bounds: a score other than 'label' and a trust above 0 "
+                f"(here they are '{self.score}' and {self.trust:g}); or use beam")  # fmt: skip
 
 
 _PUBLISHED = SvmConfig(prune=0.1)
@@ -78,7 +78,7 @@ XR_LINEAR = Config(
 PLT = Config(
     tree=TreeConfig(method="kmeans", arity=2, max_leaf=100),
     svm=replace(_PUBLISHED, loss="logistic", cost=10.0), negatives="tfn", score="probability",
-    trust=1.0,
+    trust=1.0, search="exact",
 )  # fmt: skip
 
 
