@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
-from xmtc.core.arrays import Allowed, Array, Csr, Floats, Ints, Longs, Matrix
+from xmtc.core.arrays import Allowed, Array, Csr, Floats, Ints, Longs, Matrix, kernel_arrays
 from xmtc.core.ranking import Ranking
 from xmtc.core.threads import blocks, in_threads, thread_count
 from xmtc.core.tree import LabelTree
@@ -75,10 +75,11 @@ class Forest:
         """
         closed, rule = self._closed(allowed), (*_RULES[score], trust)
         weights, level_starts, names, widest = self._arrays
+        every = kernel_arrays(texts)
         beam = min(beam, max(map(len, self.tree.parents)))
 
         def ranked(block: tuple[int, int]) -> Ranking:
-            rows = _rows(texts, *block)
+            rows = _rows(every, *block)
             if search == "exact":
                 return Ranking(
                     *best_first_search(rows, weights, level_starts, names, widest, k, rule, closed)
@@ -110,8 +111,9 @@ class Forest:
         level_starts = np.cumsum([0, 1, *map(len, self.tree.parents)]).astype(np.int64)
         names = np.concatenate([[level_starts[-2] - 1], self.tree.children[-1].nodes])
         buckets = feature_buckets(self.row_start, self.row_feature, self.feature_count)
-        weights = (self.child_start, *buckets, self.row_feature, self.entry_start,
-                   self.entry_sibling, self.entry_value, self.scales, self.biases)  # fmt: skip
+        arrays: list[Array] = [self.child_start, *buckets, self.row_feature, self.entry_start,
+                  self.entry_sibling, self.entry_value, self.scales, self.biases]  # fmt: skip
+        weights = cast(Weights, tuple(map(_read_only, arrays)))
         return weights, level_starts, names.astype(np.int64), self.widest
 
     @cached_property
@@ -205,7 +207,14 @@ def _starts(counts: Sequence[int] | Array) -> Longs:
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
 
 
-def _rows(texts: Csr, start: int, stop: int) -> Matrix:
-    begin, end = int(texts.indptr[start]), int(texts.indptr[stop])
-    indptr = texts.indptr[start : stop + 1].astype(np.int64) - begin
-    return indptr, texts.indices[begin:end], texts.data[begin:end]
+def _read_only(array: Array) -> Array:
+    """As arrays from disk are: the kernels are then compiled once for both."""
+    view: Array = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _rows(texts: Matrix, start: int, stop: int) -> Matrix:
+    indptr, columns, values = texts
+    begin, end = indptr[start], indptr[stop]
+    return indptr[start : stop + 1] - begin, columns[begin:end], values[begin:end]
