@@ -111,8 +111,10 @@ class Forest:
         level_starts = np.cumsum([0, 1, *map(len, self.tree.parents)]).astype(np.int64)
         names = np.concatenate([[level_starts[-2] - 1], self.tree.children[-1].nodes])
         buckets = feature_buckets(self.row_start, self.row_feature, self.feature_count)
-        arrays: list[Array] = [self.child_start, *buckets, self.row_feature, self.entry_start,
-                  self.entry_sibling, self.entry_value, self.scales, self.biases]  # fmt: skip
+        arrays: list[Array] = [
+            self.child_start, *buckets, self.row_feature, self.entry_start, self.entry_sibling,
+            self.entry_value, self.scales, self.biases,
+        ]  # fmt: skip
         weights = cast(Weights, tuple(map(_read_only, arrays)))
         return weights, level_starts, names.astype(np.int64), self.widest
 

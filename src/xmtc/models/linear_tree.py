@@ -50,7 +50,7 @@ class Config:
     search: Search = "beam"  # exact: the best labels of all; not for score=label
     beam: int = 10  # nodes kept per level; more is slower and finds a little more
     trees: int = 1  # average of several trees: better, slower, larger
-    weights: Literal["float32", "int8"] = "int8"  # int8: a quarter of the size, as good
+    weights: Literal["float32", "int8"] = "int8"  # int8: less than half the size, as good
 
     def __post_init__(self) -> None:
         require(1 <= self.beam <= 1 << 20, "beam", self.beam, "must lie between 1 and a million")
