@@ -88,6 +88,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    globals()[name] = value = _looked_up(name)  # the next time it is simply there
+    return value
+
+
+def _looked_up(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"xmtc.{name}")
     if name == "show_progress":

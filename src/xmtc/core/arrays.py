@@ -13,6 +13,8 @@ from xmtc.kernels.types import Bytes, Floats, Ints, Longs, Matrix
 
 __all__ = ["Allowed", "Array", "Bytes", "Csr", "Floats", "Inputs", "Ints", "Longs", "Matrix"]
 
+ROUNDING = 1e-6  # how far from 1 a length of 1 may be in float32
+
 Array: TypeAlias = npt.NDArray[Any]
 Csr: TypeAlias = sp.csr_array
 
@@ -58,10 +60,18 @@ def kernel_arrays(matrix: Csr) -> Matrix:
 
 
 def unit_rows(matrix: Csr) -> Csr:
-    """Every row scaled to length 1; a zero row stays zero."""
-    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
+    """Every row scaled to length 1; a zero row stays zero. If all are so already: itself."""
+    sizes, lengths = np.diff(matrix.indptr), np.zeros(matrix.shape[0])
+    rows = np.flatnonzero(sizes)
+    if len(rows):
+        squares = np.square(matrix.data, dtype=np.float64)
+        lengths[rows] = np.sqrt(np.add.reduceat(squares, matrix.indptr[rows]))
+        del squares  # as large as the matrix
+    if (np.abs(lengths[rows] - 1) < ROUNDING).all():
+        return matrix
     scale = np.where(lengths > 0, 1 / np.maximum(lengths, np.finfo(np.float32).tiny), 0)
-    return as_csr(sp.diags_array(scale.astype(np.float32)) @ matrix)
+    data = matrix.data * np.repeat(scale.astype(np.float32), sizes)
+    return as_csr(csr(data, matrix.indices, matrix.indptr, matrix.shape[1]))
 
 
 def row_of_each_entry(matrix: Csr) -> Ints:

@@ -11,4 +11,5 @@ Floats: TypeAlias = npt.NDArray[np.float32]
 Ints: TypeAlias = npt.NDArray[np.int32]
 Longs: TypeAlias = npt.NDArray[np.int64]
 Bytes: TypeAlias = npt.NDArray[np.uint8]
+Signed: TypeAlias = npt.NDArray[np.int8]
 Matrix: TypeAlias = tuple[Longs, Ints, Floats]  # a sparse matrix: indptr, columns, values

@@ -65,11 +65,12 @@ def _weights(forest: Forest, parent: int, sibling: int, features: Ints) -> Float
     first, last = forest.row_start[parent : parent + 2]
     rows = first + np.searchsorted(forest.row_feature[first:last], features)
     weights = np.zeros(len(features), np.float32)
+    scale = forest.scales[forest.child_start[parent] - 1 + sibling]
     for place, (row, feature) in enumerate(zip(rows, features, strict=True)):
         if row < last and forest.row_feature[row] == feature:
             begin, end = forest.entry_start[row : row + 2]
             mine = np.flatnonzero(forest.entry_sibling[begin:end] == sibling)
-            weights[place] = forest.entry_value[begin + mine[0]] if len(mine) else 0
+            weights[place] = scale * forest.entry_value[begin + mine[0]] if len(mine) else 0
     return weights
 
 

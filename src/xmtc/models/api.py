@@ -129,6 +129,8 @@ def allowed_labels(
     labels: LabelSpace, only: Iterable[str] | None, exclude: Iterable[str]
 ) -> Allowed:
     """(labels,) True where a label may be returned; None when all may."""
+    if only is None and exclude == ():
+        return None
     allowed = np.full(len(labels), only is None)
     allowed[_ids(labels, only or ())] = True
     allowed[_ids(labels, exclude)] = False

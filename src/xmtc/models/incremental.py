@@ -15,7 +15,7 @@ from xmtc.core.interfaces import Model
 from xmtc.labels.vectors import filled, pifa
 from xmtc.linear.edit import with_labels, without_labels
 from xmtc.linear.nodes import retrain_forest
-from xmtc.models.linear_tree import LinearTree
+from xmtc.models.linear_tree import LinearTree, kept_as
 
 
 def add_labels(
@@ -33,7 +33,8 @@ def add_labels(
     if not new:
         raise DataError("there is no new label: the model has all of those names already.")
     vectors, counts = _vectors(tree, examples, texts, new)
-    forests = tuple(with_labels(forest, vectors, tree.config.beam) for forest in tree.forests)
+    wider = (with_labels(forest, vectors, tree.config.beam) for forest in tree.forests)
+    forests = kept_as(tree.config, wider)
     seen = TrainedOn(tree.trained_on.texts, np.concatenate([tree.trained_on.label_counts, counts]))
     return replace(tree, forests=forests, labels=wide, trained_on=seen)
 
@@ -48,7 +49,7 @@ def remove_labels(model: Model, names: Iterable[str]) -> LinearTree:
     kept = np.array([name not in gone for name in tree.labels.names])
     if not kept.any():
         raise DataError("that would remove all labels; a model needs at least one.")
-    forests = tuple(without_labels(forest, kept) for forest in tree.forests)
+    forests = kept_as(tree.config, (without_labels(forest, kept) for forest in tree.forests))
     counts = tree.trained_on.label_counts[kept]
     return replace(tree, forests=forests, labels=tree.labels.only(kept),
                    trained_on=TrainedOn(tree.trained_on.texts, counts))  # fmt: skip
@@ -73,11 +74,11 @@ def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
     features = as_csr(sp.vstack([tree.encoder.encode(part.inputs) for part in (old, new)]))
     fresh = np.arange(both.shape[0]) >= len(old)
     config = tree.config
-    forests = tuple(
+    forests = kept_as(config, (
         retrain_forest(forest, features, both, fresh, config.svm, config.negatives, config.beam,
                        config.relevance)
         for forest in tree.forests
-    )  # fmt: skip
+    ))  # fmt: skip
     counts = np.bincount(both.indices, minlength=len(tree.labels)).astype(np.int64)
     return replace(tree, forests=forests, trained_on=TrainedOn(both.shape[0], counts))
 

@@ -5,7 +5,7 @@ Parabel, Bonsai, XR-Linear and PLT are settings of this one model; see the prese
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -24,8 +24,9 @@ from xmtc.kernels.merge import mean_scores
 from xmtc.labels import vectors
 from xmtc.labels.trees import TreeConfig, build_tree, given_tree
 from xmtc.linear.explain import Evidence, of_path
-from xmtc.linear.forest import Forest, Score
+from xmtc.linear.forest import Forest, Score, Search
 from xmtc.linear.nodes import Negatives, Relevance, train_forest
+from xmtc.linear.saved import forest_arrays, read_forest
 from xmtc.linear.svm import SvmConfig
 from xmtc.text.encoder import GivenFeatures, learn_encoder, load_encoder
 from xmtc.text.tfidf import Tfidf, TfidfConfig
@@ -47,13 +48,19 @@ class Config:
     relevance: Relevance = "equal"  # of a text for a node: equal, or by its share of labels below
     score: Score = "path"  # by all classifiers on the path to a label, or by its own alone
     trust: float = 0.5  # exponent of the parent's score in a path: lower trusts the label more
+    search: Search = "beam"  # exact: the best labels of all; not for score=label
     beam: int = 10  # nodes kept per level; more is slower and finds a little more
     trees: int = 1  # average of several trees: better, slower, larger
+    weights: Literal["float32", "int8"] = "int8"  # int8: less than half the size, as good
 
     def __post_init__(self) -> None:
         require(1 <= self.beam <= 1 << 20, "beam", self.beam, "must lie between 1 and a million")
         require(0 <= self.trust <= 1, "trust", self.trust, "must lie between 0 and 1")
         require(1 <= self.trees <= 100, "trees", self.trees, "must lie between 1 and 100")
+        bounded = self.score != "label" and self.trust > 0
+        require(self.search == "beam" or bounded, "search", self.search,
+                "needs scores that the path bounds: a score other than 'label' and a trust above 0 "
+                f"(here they are '{self.score}' and {self.trust:g}); or use beam")  # fmt: skip
 
 
 _PUBLISHED = SvmConfig(prune=0.1, tolerance=0.1)
@@ -72,7 +79,7 @@ XR_LINEAR = Config(
 PLT = Config(
     tree=TreeConfig(method="kmeans", arity=2, max_leaf=100),
     svm=replace(_PUBLISHED, loss="logistic", cost=10.0), negatives="tfn", score="probability",
-    trust=1.0,
+    trust=1.0, search="exact",
 )  # fmt: skip
 
 
@@ -101,7 +108,8 @@ class LinearTree:
 
     def _rank_by(self, forest: Forest, encoded: Csr, k: int, allowed: Allowed) -> Ranking:
         config = self.config
-        return forest.rank(encoded, k, config.beam, config.score, allowed, config.trust)
+        how = (config.beam, config.score, allowed, config.trust, config.search)
+        return forest.rank(encoded, k, *how)
 
     def explain(self, text: str, label: int) -> list[Evidence]:
         """What spoke for and against a label, from the root down; the first tree's view."""
@@ -112,20 +120,20 @@ class LinearTree:
         """Everything needed to make this model again."""
         arrays = self.encoder.to_arrays("encoder")
         for place, forest in enumerate(self.forests):
-            arrays |= forest.to_arrays(f"tree{place}")
+            arrays |= forest_arrays(forest, f"tree{place}")
         arrays["depths"] = np.array([forest.tree.depth for forest in self.forests], np.int32)
         return Parts(settings.to_dict(self.config), self.labels, self.trained_on, arrays)
 
     @staticmethod
     def from_parts(parts: Parts) -> LinearTree:
         """The model as it was saved, checked."""
-        config = parts.config(Config)
+        # without the setting it was saved before there was a choice
+        config = replace(parts, settings={"weights": "float32", **parts.settings}).config(Config)
         encoder = trusted(lambda: load_encoder(parts, "encoder", config.text))
         depths = parts.ids("depths", 65, config.trees).tolist()
         sizes = (encoder.feature_count, len(parts.labels))
         forests = [
-            Forest.from_parts(parts, f"tree{place}", depth, *sizes)
-            for place, depth in enumerate(depths)
+            read_forest(parts, f"tree{place}", depth, *sizes) for place, depth in enumerate(depths)
         ]
         return LinearTree(config, encoder, tuple(forests), parts.labels, parts.trained_on)
 
@@ -133,12 +141,17 @@ class LinearTree:
 def train(dataset: Dataset, config: Config) -> LinearTree:
     """Describe the labels by their texts, cluster them, learn the classifiers of each tree."""
     encoder, features = learn_encoder(dataset, config.text)
-    forests = [
+    forests = kept_as(config, (
         train_forest(features, dataset.relevant, tree, config.svm, config.negatives, config.beam,
                      config.relevance)
         for tree in _trees(dataset, features, encoder, config)
-    ]  # fmt: skip
-    return LinearTree(config, encoder, tuple(forests), dataset.labels, dataset.trained_on())
+    ))  # fmt: skip
+    return LinearTree(config, encoder, forests, dataset.labels, dataset.trained_on())
+
+
+def kept_as(config: Config, forests: Iterable[Forest]) -> tuple[Forest, ...]:
+    """The forests with their weights in the type that is set."""
+    return tuple(forest.as_int8() if config.weights == "int8" else forest for forest in forests)
 
 
 def _trees(

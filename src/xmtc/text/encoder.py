@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from xmtc.core.arrays import Array, Csr, Inputs, as_csr, unit_rows
+from xmtc.core.arrays import Array, Csr, Inputs, unit_rows
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import DataError
 from xmtc.core.parts import Parts
@@ -32,7 +32,7 @@ class GivenFeatures:
                 "this model was trained on a feature matrix and cannot read texts. "
                 "Give it a sparse matrix, or train it on texts."
             )
-        return unit_rows(tfidf.checked_features(as_csr(inputs), self.feature_count))
+        return unit_rows(tfidf.checked_features(inputs, self.feature_count))
 
     def to_arrays(self, prefix: str) -> dict[str, Array]:
         """What must be saved."""

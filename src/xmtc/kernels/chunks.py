@@ -1,0 +1,117 @@
+"""Linear classifiers of siblings, side by side in chunks, and what they make of a text.
+
+A chunk has a row for each feature that any sibling weighs: which siblings do, and how much. So that
+a feature is found in a step or two, a chunk's features are cut into buckets of 2**width numbers,
+about as many buckets as rows; `bucket_row` says where the rows of each begin.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numba import njit
+
+from xmtc.kernels.types import Bytes, Floats, Ints, Longs, Signed
+
+# bucket_start, bucket_width (both by node), bucket_row
+Buckets: TypeAlias = tuple[Longs, Longs, Ints]
+# child_start, the three of Buckets, row_feature, entry_start, entry_sibling (the smallest unsigned
+# type that holds it), entry_value, scales, biases; a weight is entry_value * the child's scale
+Weights: TypeAlias = tuple[
+    Longs, Longs, Longs, Ints, Ints, Longs, Bytes, Floats | Signed, Floats, Floats
+]
+
+IDENTITY, SIGMOID, HINGE = 0, 1, 2  # what becomes of w·x + b; HINGE is exp(-max(0, 1 - v)^power)
+MULTIPLY, ADD, CHILD = 0, 1, 2  # how a child's score joins its parent's
+
+
+def feature_buckets(row_start: Longs, row_feature: Ints, features: int) -> Buckets:
+    """The buckets of every chunk; node n's chunk is the rows row_start[n] to row_start[n + 1]."""
+    sparsity = max(features, 1) / np.maximum(np.diff(row_start), 1)
+    widths = np.maximum(np.ceil(np.log2(sparsity)), 0).astype(np.int64)
+    starts = np.zeros(len(row_start), np.int64)
+    np.cumsum((max(features - 1, 0) >> widths) + 2, out=starts[1:])
+    bucket_row = np.empty(starts[-1], np.int32)
+    _fill_buckets(row_start, row_feature, starts, widths, bucket_row)
+    return starts, widths, bucket_row
+
+
+@njit(cache=True, nogil=True)
+def _fill_buckets(row_start, row_feature, starts, widths, bucket_row):
+    for node in range(len(widths)):
+        row = row_start[node]
+        for bucket in range(starts[node], starts[node + 1]):
+            edge = (bucket - starts[node]) << widths[node]
+            while row < row_start[node + 1] and row_feature[row] < edge:
+                row += 1
+            bucket_row[bucket] = row
+
+
+@njit(cache=True, nogil=True)
+def fill_margins(texts, text, weights, node, margins):
+    """w·x + b of a text for every child of a node, in order."""
+    indptr, columns, values = texts
+    child_start, bucket_start, bucket_width, bucket_row, row_feature = weights[:5]
+    entry_start, entry_sibling, entry_value, scales, biases = weights[5:]
+    first_child, first_bucket = child_start[node] - 1, bucket_start[node]
+    children, width = child_start[node + 1] - child_start[node], bucket_width[node]
+    for child in range(children):
+        margins[child] = 0
+    for entry in range(indptr[text], indptr[text + 1]):
+        bucket = first_bucket + (columns[entry] >> width)
+        row = _row_of(
+            columns[entry], row_feature, bucket_row[bucket], bucket_row[bucket + 1], width
+        )
+        if row >= 0:
+            value = values[entry]
+            # unsigned: numba need not ask whether the index counts from the end
+            for cell in range(np.uint64(entry_start[row]), np.uint64(entry_start[row + 1])):
+                margins[entry_sibling[cell]] += value * np.float32(entry_value[cell])
+    for child in range(children):
+        place = first_child + child
+        margins[child] = margins[child] * scales[place] + biases[place]
+
+
+@njit(cache=True, nogil=True)
+def _row_of(wanted, row_feature, row, last, width):
+    """The row of a feature within its bucket, -1 when it has none."""
+    if last - row == 1 << width:  # all of the bucket's features are there
+        return row + (wanted & ((1 << width) - 1))
+    high = last
+    while row < high:
+        middle = (row + high) >> 1
+        if row_feature[middle] < wanted:
+            row = middle + 1
+        else:
+            high = middle
+    return row if row < last and row_feature[row] == wanted else -1
+
+
+@njit(cache=True, nogil=True)
+def from_above(score, rule):
+    """What a node's score brings to its children's. rule: as in `beam_search`."""
+    combine, trust = rule[2], rule[3]
+    return score**trust if combine == MULTIPLY and trust != 1 else score
+
+
+@njit(cache=True, nogil=True)
+def joined(margin, above, rule):
+    """A child's score: its own, joined with what comes from above."""
+    transform, power, combine, _ = rule
+    score = _transformed(margin, transform, power)
+    if combine == MULTIPLY:
+        return score * above
+    return score + above if combine == ADD else score
+
+
+@njit(cache=True, nogil=True)
+def _transformed(value, transform, power):
+    if transform == SIGMOID:
+        return np.float32(1 / (1 + np.exp(-value)))
+    if transform == HINGE:
+        loss = max(np.float32(0), np.float32(1) - value)
+        if power == 3:
+            return np.float32(np.exp(-loss * loss * loss))
+        return np.float32(np.exp(-(loss**power)))
+    return value
