@@ -134,7 +134,7 @@ def latency(rank_one: Callable[[Any], Any], rows: Sequence[Any]) -> dict[str, An
     """Milliseconds of one text at a time: median and 99th percentile."""
     _seconds_of_each(rank_one, rows[:WARM_UP], SINGLE_SECONDS / 4)
     seconds = _seconds_of_each(rank_one, rows[:SINGLE_TEXTS], SINGLE_SECONDS)
-    middle, slow = np.percentile(seconds, [50, 99]) * 1000
+    middle, slow = (float(value) * 1000 for value in np.percentile(seconds, [50, 99]))
     return {"single_p50_ms": middle, "single_p99_ms": slow, "single_texts": len(seconds)}
 
 
