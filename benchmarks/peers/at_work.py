@@ -67,9 +67,17 @@ class System:
         """The saved model, ready for its fastest ranking."""
         raise NotImplementedError
 
+    def many(self, asked: Any) -> Any:
+        """Rows of features in the form that `rank` wants; not on the clock."""
+        return asked
+
     def rank(self, model: Any, asked: Any, task: Task) -> Any:
-        """CSR of the scores of at least the k best labels per text."""
+        """At least the k best labels of each text."""
         raise NotImplementedError
+
+    def scores(self, answer: Any) -> Any:
+        """What `rank` gave, as CSR; not on the clock."""
+        return answer
 
     def one(self, row: Any) -> Any:
         """One row of features in the form that `rank_one` wants; not on the clock."""
@@ -118,8 +126,10 @@ def _trained(system: System, place: Path, task: Task) -> dict[str, Any]:
 
 def _batch(system: System, place: Path, asked: Any, task: Task) -> dict[str, Any]:
     model = system.ready(place, task)
-    system.rank(model, asked[:WARM_UP], task)
-    scores, rank = timed(lambda: system.rank(model, asked, task))
+    few, many = system.many(asked[:WARM_UP]), system.many(asked)
+    system.rank(model, few, task)
+    answer, rank = timed(lambda: system.rank(model, many, task))
+    scores = system.scores(answer)
     np.savez(task.out, indptr=scores.indptr, indices=scores.indices, data=scores.data)
     return {"rank_seconds": rank.seconds}
 

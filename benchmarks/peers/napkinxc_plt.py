@@ -35,10 +35,10 @@ class Napkinxc(System):
         return model
 
     def rank(self, model: Any, asked: Any, task: Task) -> Any:
-        return csr_of_pairs(self.rank_one(model, asked, task))
+        return model.predict_proba(asked, top_k=task.k)
 
-    def rank_one(self, model: Any, one: Any, task: Task) -> Any:
-        return model.predict_proba(one, top_k=task.k)
+    def scores(self, answer: Any) -> Any:
+        return csr_of_pairs(answer)
 
 
 def plt(place: str, task: Task) -> Any:

@@ -50,11 +50,15 @@ class Omikuji(System):
         model.densify_weights(DENSE_FROM)
         return model
 
+    def many(self, asked: Any) -> Any:
+        return [self.one(asked[row : row + 1]) for row in range(asked.shape[0])]
+
     def rank(self, model: Any, asked: Any, task: Task) -> Any:
-        texts = [self.one(asked[row : row + 1]) for row in range(asked.shape[0])]
         with ThreadPoolExecutor(task.threads) as pool:
-            found = list(pool.map(lambda text: self.rank_one(model, text, task), texts))
-        return csr_of_pairs(found)
+            return list(pool.map(lambda text: self.rank_one(model, text, task), asked))
+
+    def scores(self, answer: Any) -> Any:
+        return csr_of_pairs(answer)
 
     def one(self, row: Any) -> Any:
         return list(zip(row.indices.tolist(), row.data.tolist(), strict=True))

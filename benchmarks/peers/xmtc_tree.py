@@ -42,18 +42,19 @@ class Xmtc(System):
         xmtc.set_threads(task.threads)
         return xmtc.load(place / "model")
 
+    def many(self, asked: Any) -> Any:
+        return as_csr(asked)
+
     def one(self, row: Any) -> Any:
         return as_csr(row)
 
     def rank(self, model: Any, asked: Any, task: Task) -> Any:
-        ranking = self.rank_one(model, as_csr(asked), task)
-        kept = ranking.labels >= 0
-        starts = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
-        scores = (ranking.scores[kept], ranking.labels[kept], starts)
-        return sp.csr_matrix(scores, shape=(asked.shape[0], len(model.labels)))
+        return model.rank(asked, task.k)
 
-    def rank_one(self, model: Any, one: Any, task: Task) -> Any:
-        return model.rank(one, task.k)
+    def scores(self, answer: Any) -> Any:
+        kept = answer.labels >= 0
+        starts = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+        return sp.csr_matrix((answer.scores[kept], answer.labels[kept], starts))
 
 
 def config(trees: int, seed: int = 0) -> linear_tree.Config:
