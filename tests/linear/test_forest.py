@@ -17,7 +17,7 @@ from xmtc.labels.trees import TreeConfig, build_tree
 from xmtc.labels.vectors import pifa
 from xmtc.linear import forest as forest_module
 from xmtc.linear.forest import Chunk, forest_of
-from xmtc.linear.nodes import train_forest
+from xmtc.linear.nodes import _levels, train_forest
 from xmtc.linear.svm import SvmConfig
 from xmtc.models import linear_tree
 from xmtc.text import tfidf
@@ -121,13 +121,27 @@ def trained_parts(labels=60):
     return dataset, features, tree
 
 
+@pytest.mark.parametrize("relevance", ["equal", "induced"])
 @pytest.mark.parametrize("negatives", ["tfn", "man", "both"])
-def test_every_choice_of_negatives_finds_the_planted_labels(negatives):
+def test_every_choice_of_texts_finds_the_planted_labels(negatives, relevance):
     dataset, features, tree = trained_parts()
-    forest = train_forest(features, dataset.relevant, tree, SvmConfig(), negatives)
+    forest = train_forest(
+        features, dataset.relevant, tree, SvmConfig(), negatives, relevance=relevance
+    )
     ranking = forest.rank(features, 1, score="label" if negatives == "both" else "path")
     right = dataset.relevant.toarray()[np.arange(len(dataset)), ranking.labels[:, 0]]
     assert right.mean() > 0.95
+
+
+def test_induced_relevance_is_the_share_of_a_texts_labels_below_a_node():
+    tree = LabelTree.of([[0, 0], [0, 0, 1, 1]])
+    relevant = as_csr(np.array([[1, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]]))
+    root, left, right = [node for level in _levels(relevant, tree, "induced") for node in level]
+    assert [some.tolist() for some in root.relevance] == [[pytest.approx(2 / 3)],
+                                                          [pytest.approx(1 / 3), 1]]  # fmt: skip
+    assert [some.tolist() for some in left.relevance] == [[pytest.approx(1 / 3)]] * 2
+    assert [some.tolist() for some in right.relevance] == [[pytest.approx(1 / 3)], [1]]
+    assert _levels(relevant, tree, "equal")[0][0].relevance == []
 
 
 @given(st.integers(0, 5000), st.sampled_from([0.0, 0.3, 0.5, 1.0]))

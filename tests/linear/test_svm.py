@@ -152,3 +152,47 @@ def test_a_block_that_is_too_large_is_refused():
 def test_impossible_settings_are_refused(bad):
     with pytest.raises(ConfigError, match=next(iter(bad))):
         SvmConfig(**bad)
+
+
+@given(st.integers(0, 10_000), st.sampled_from(["squared_hinge", "logistic"]))
+def test_a_relevance_multiplies_the_cost_of_its_text(seed, loss):
+    features, relevant = random_problem(seed)
+    carriers = relevant.tocsc()
+    positives = carriers.indptr[:3].astype(np.int64), carriers.indices.astype(np.int32)
+    relevance = np.random.default_rng(seed).uniform(0.2, 3, len(positives[1])).astype(np.float32)
+    zeros = kernel.Start(np.zeros(25, np.float32), 0.0, np.zeros(60, np.float32))
+    weights, biases, _ = kernel.solve_block(
+        solver_rows(features),
+        positives,
+        zeros,
+        (1, 1),
+        1e-4,
+        3000,
+        0,
+        loss == "logistic",
+        relevance,
+    )
+    for label in range(2):
+        mine = slice(*positives[0][label : label + 2])
+        costs = np.ones(60)
+        costs[positives[1][mine]] = relevance[mine]
+        theirs = (
+            LinearSVC(tol=1e-8, max_iter=200_000, dual=True)
+            if loss == "squared_hinge"
+            else LogisticRegression(solver="liblinear", dual=True, tol=1e-8, max_iter=100_000)
+        )
+        theirs.fit(features, relevant.toarray()[:, label] > 0, sample_weight=costs)
+        assert weights[:, label] == pytest.approx(theirs.coef_[0], abs=5e-3)
+        assert biases[label] == pytest.approx(theirs.intercept_[0], abs=5e-3)
+
+
+def test_a_row_that_is_met_twice_in_a_row_is_not_forgotten():
+    # Its gradient is 0 right after its own step; it once rested for good then.
+    features, relevant = random_problem(14)
+    config = SvmConfig(cost=8, positive_cost=3, tolerance=1e-5, max_passes=100, prune=0)
+    weights, biases = train_one_vs_all(features, relevant, config)
+    signs = np.where(relevant.toarray()[:, 4] > 0, 1, -1)
+    costs = np.where(signs > 0, 24, 8)
+    assert (
+        objective(features, signs, weights.toarray()[:, 4], biases[4], costs) < 125
+    )  # least: 122.8

@@ -87,8 +87,16 @@ class LabelTree:
 
     def relevant_at(self, level: int, relevant: Csr) -> Csr:
         """(texts, labels) -> (texts, nodes of `level`): 1 where some relevant label is below."""
+        if level == self.depth - 1:
+            return relevant
+        lifted = self.summed_at(level, relevant)
+        return csr(np.ones_like(lifted.data), lifted.indices, lifted.indptr, lifted.shape[1])
+
+    def summed_at(self, level: int, relevant: Csr) -> Csr:
+        """(texts, labels) -> (texts, nodes of `level`): sums over the labels below."""
         for below in range(self.depth - 1, level, -1):
-            relevant = _lift(relevant, self.parents[below], len(self.parents[below - 1]))
+            parents, above = self.parents[below], len(self.parents[below - 1])
+            relevant = as_csr(csr(relevant.data, parents[relevant.indices], relevant.indptr, above))
         return relevant
 
 
@@ -102,9 +110,3 @@ def _only(children: Children, open_nodes: Array) -> Children:
     kept = open_nodes[children.nodes]
     counted = np.concatenate([[0], np.cumsum(kept)])
     return Children(counted[children.start].astype(np.int64), children.nodes[kept])
-
-
-def _lift(relevant: Csr, parents: Ints, above: int) -> Csr:
-    lifted = as_csr(csr(relevant.data, parents[relevant.indices], relevant.indptr, above))
-    lifted.data = np.ones_like(lifted.data)  # not in place: they may be the caller's
-    return lifted

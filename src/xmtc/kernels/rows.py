@@ -1,11 +1,11 @@
-"""Some rows of a sparse matrix with only the columns that occur in them."""
+"""Rows of a sparse matrix: some with only the columns that occur in them, and sums of them."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from xmtc.kernels.types import Floats, Ints, Longs
+from xmtc.kernels.types import Floats, Ints, Longs, Matrix
 
 
 def gather_rows(
@@ -17,6 +17,14 @@ def gather_rows(
     place_of: (columns,) scratch space, all zero before and after.
     """
     return _gather(indptr, columns, values, rows, place_of)
+
+
+def unit_sums(groups: Matrix, first: int, last: int, matrix: Matrix, columns: int) -> Matrix:
+    """(indptr, columns, values): of each group the weighted sum of its rows, of unit length.
+
+    groups: (indptr, rows, weights) of all groups; those from first to last - 1 are summed.
+    """
+    return _unit_sums(*groups, first, last, *matrix, columns)
 
 
 @njit(cache=True, nogil=True)
@@ -48,3 +56,39 @@ def _gather(indptr, columns, values, rows, place_of):
     for place in range(used):
         place_of[kept[place]] = 0
     return new_indptr, new_columns, new_values, kept, squares
+
+
+@njit(cache=True, nogil=True)
+def _unit_sums(starts, rows, weights, first, last, indptr, columns, values, width):
+    bound = 0
+    for group in range(first, last):
+        size = 0
+        for row in rows[starts[group] : starts[group + 1]]:
+            size += indptr[row + 1] - indptr[row]
+        bound += min(size, width)
+    ends = np.zeros(last - first + 1, np.int64)
+    out_columns, out_values = np.empty(bound, np.int32), np.empty(bound, np.float32)
+    total, seen = np.zeros(width, np.float32), np.zeros(width, np.uint8)
+    end = 0
+    for group in range(first, last):
+        begin = end
+        for place in range(starts[group], starts[group + 1]):
+            weight = weights[place]
+            for entry in range(indptr[rows[place]], indptr[rows[place] + 1]):
+                column = columns[entry]
+                total[column] += weight * values[entry]
+                if seen[column] == 0:
+                    seen[column] = 1
+                    out_columns[end] = column
+                    end += 1
+        out_columns[begin:end].sort()
+        length = 0.0
+        for place in range(begin, end):
+            length += np.float64(total[out_columns[place]]) ** 2
+        scale = np.float32(1 / np.sqrt(length)) if length > 0 else np.float32(0)
+        for place in range(begin, end):
+            column = out_columns[place]
+            out_values[place] = total[column] * scale
+            total[column], seen[column] = 0, 0
+        ends[group - first + 1] = end
+    return ends, out_columns[:end].copy(), out_values[:end].copy()

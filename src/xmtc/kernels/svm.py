@@ -12,10 +12,21 @@ import numpy as np
 from numba import njit
 
 from xmtc.kernels.types import Floats, Ints, Longs
-from xmtc.kernels.vectors import WIDTH, add_rows, add_to_rows
+from xmtc.kernels.vectors import (
+    CHANGE,
+    HIGHEST,
+    LOWEST,
+    MARGIN,
+    WIDTH,
+    WORKING,
+    add_rows,
+    add_to_rows,
+    descend,
+)
 
 SIBLINGS = WIDTH  # classifiers solved together: 16 float32 fill a cache line
 NEWTON_STEPS = 8  # of one logistic coordinate, at most
+SETTLED = 0.5  # resting rows are looked at again when gradients have shrunk to this share
 CALM = 0.1  # a row rests while every sibling's gradient there is below this share of the tolerance
 
 
@@ -47,6 +58,7 @@ def solve_block(
     max_passes: int,
     seed: int,
     logistic: bool = False,
+    relevance: Floats | None = None,
 ) -> tuple[Floats, Floats, Floats]:
     """Classifiers for up to SIBLINGS labels over the same rows.
 
@@ -54,7 +66,7 @@ def solve_block(
     whole pass lie within `tolerance`, or for `max_passes` passes. The loss of a margin m is
     max(0, 1 - m)², or ln(1 + exp(-m)) when `logistic`.
     positives: (starts, rows); label j belongs to rows[starts[j] : starts[j + 1]].
-    costs: c_i of positive and of negative rows.
+    costs: c_i of positive and of negative rows. relevance: of each positive, times its cost.
     Returns weights (features, SIBLINGS), biases (SIBLINGS,) and alphas (rows, SIBLINGS).
     """
     starts, positive_rows = positives
@@ -62,7 +74,8 @@ def solve_block(
         raise ValueError(f"{len(starts) - 1} labels in a block of {SIBLINGS}")
     return _solve(
         rows.indptr, rows.columns, rows.values, rows.square_lengths, starts, positive_rows,
-        start.weights, np.float32(start.bias), start.alphas, np.float32(0.5 / costs[0]),
+        np.empty(0, np.float32) if relevance is None else relevance, start.weights,
+        np.float32(start.bias), start.alphas, np.float32(0.5 / costs[0]),
         np.float32(0.5 / costs[1]), np.float32(tolerance), max_passes, seed, logistic,
     )  # fmt: skip
 
@@ -70,32 +83,23 @@ def solve_block(
 def large_weights(
     weights: Floats, labels: int, threshold: float, most: int | None = None
 ) -> tuple[Ints, Ints, Floats]:
-    """(features, siblings, values) of the weights not below the threshold, `most` per label."""
-    limits = np.full(SIBLINGS, threshold, np.float32)
+    """(features, siblings, values) of the weights not below the threshold, `most` per label.
+
+    By feature, then by sibling. weights: (features, labels or more).
+    """
+    limits = np.full(weights.shape[1], threshold, np.float32)
     if most is not None and most < len(weights):
         ranked = np.partition(np.abs(weights), len(weights) - most, axis=0)
         limits = np.maximum(limits, ranked[len(weights) - most])
     return _large(weights, labels, limits)
 
 
-@njit(cache=True, nogil=True, fastmath=True)
-def _margins(columns, values, first, last, weights, biases, margins):
-    for j in range(SIBLINGS):
-        margins[j] = biases[j]
-    add_rows(columns, values, first, last, weights, margins)
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def _add(columns, values, first, last, change, weights, biases):
-    for j in range(SIBLINGS):
-        biases[j] += change[j]
-    add_to_rows(columns, values, first, last, change, weights)
-
-
 @njit(cache=True, nogil=True)
 def _repeated(column):
-    """(n,) -> (n, SIBLINGS)"""
-    wide = np.empty((len(column), SIBLINGS), np.float32)
+    """(n,) -> (n, SIBLINGS), each row in one cache line: a row across two takes twice the time."""
+    memory = np.empty((len(column) + 1) * SIBLINGS, np.float32)
+    first = (-memory.ctypes.data // 4) % SIBLINGS
+    wide = memory[first : first + len(column) * SIBLINGS].reshape(len(column), SIBLINGS)
     for row in range(len(column)):
         for j in range(SIBLINGS):
             wide[row, j] = column[row]
@@ -103,43 +107,43 @@ def _repeated(column):
 
 
 @njit(cache=True, nogil=True)
-def _mark_positives(indptr, columns, values, starts, rows, signs, alphas, weights, biases):
-    """Flip the sign of each label's own rows and take back what they put into its weights."""
+def _mark_positives(indptr, columns, values, starts, rows, positive, alphas, weights, biases):
+    """Note each label's own rows and take back what they put into its weights as negatives."""
     for j in range(len(starts) - 1):
         for row in rows[starts[j] : starts[j + 1]]:
-            for entry in range(indptr[row], indptr[row + 1]):
-                weights[columns[entry], j] += alphas[row, j] * values[entry]
-            biases[j] += alphas[row, j]
-            signs[row, j] = 1
+            if alphas[row, j] != 0:
+                for entry in range(indptr[row], indptr[row + 1]):
+                    weights[columns[entry], j] += alphas[row, j] * values[entry]
+                biases[j] += alphas[row, j]
+            positive[row] |= np.uint16(1 << j)
             alphas[row, j] = 0
 
 
-@njit(cache=True, nogil=True, fastmath=True)
-def _descend(row_signs, row_alphas, margins, working, length, diagonals, extremes, change):
-    """One coordinate step of every sibling on one row. `change` is what it adds to the weights per
-    unit of the row; returns the largest projected gradient."""
-    unrest = np.float32(0)
-    for j in range(SIBLINGS):
-        sign, alpha = row_signs[j], row_alphas[j]
-        diagonal = diagonals[0] if sign > 0 else diagonals[1]
-        gradient = (sign * margins[j] - 1 + diagonal * alpha) * working[j]
-        projected = gradient if alpha > 0 else min(gradient, np.float32(0))
-        extremes[0, j] = min(extremes[0, j], projected)
-        extremes[1, j] = max(extremes[1, j], projected)
-        new = max(alpha - gradient / (length + diagonal), np.float32(0))
-        change[j] = (new - alpha) * sign
-        unrest = max(unrest, abs(projected))
-    return unrest
+@njit(cache=True, nogil=True)
+def _diagonals(starts, rows, relevance, count, positive_diagonal):
+    """1 / (2 cost) of positive siblings: one row for all, or one per row if relevances differ."""
+    diagonals = np.full((count if len(relevance) else 1, SIBLINGS), positive_diagonal)
+    if len(relevance):
+        for j in range(len(starts) - 1):
+            for place in range(starts[j], starts[j + 1]):
+                diagonals[rows[place], j] = positive_diagonal / relevance[place]
+    return diagonals
 
 
 @njit(cache=True, nogil=True)
-def _descend_logistic(row_signs, row_alphas, margins, working, length, diagonals, extremes, change):
-    """The same for logistic loss: each alpha lies between 0 and its cost (Yu, Huang, Lin 2011)."""
-    unrest = np.float32(0)
+def _descend_logistic(row, positive, alphas, diagonals, which, scalars, state, biases):
+    """As `descend`, for logistic loss: an alpha lies between 0 and its cost (Yu, Huang, Lin 2011).
+
+    Rows always count as moved, until their steps are small.
+    """
+    length, negative_diagonal, calm = scalars
+    moved = False
     for j in range(SIBLINGS):
-        sign, alpha = row_signs[j], np.float64(row_alphas[j])
-        cost = 0.5 / (diagonals[0] if sign > 0 else diagonals[1])
-        margin, side = np.float64(sign * margins[j]), 1.0
+        carries = (positive[row] >> j) & 1
+        sign = np.float32(1) if carries else np.float32(-1)
+        alpha = np.float64(alphas[row, j])
+        cost = 0.5 / (diagonals[which, j] if carries else negative_diagonal)
+        margin, side = np.float64(sign * state[MARGIN, j]), 1.0
         start = alpha
         if 0.5 * length * (cost - 2 * alpha) + margin < 0:  # the other end is nearer
             start, side = cost - alpha, -1.0
@@ -153,71 +157,77 @@ def _descend_logistic(row_signs, row_alphas, margins, working, length, diagonals
             better = z - gradient / (length + cost / (cost - z) / z)
             z = 0.1 * z if better <= 0 else min(better, cost * (1 - 1e-12))
             gradient = length * (z - start) + side * margin + np.log(z / (cost - z))
-        step = side * (z - start) * working[j]
-        change[j] = step * sign
+        step = side * (z - start) * state[WORKING, j]
+        state[CHANGE, j] = step * sign
         # How far the step leads, in units of a gradient: log ratios have no natural scale.
-        unrest = max(
-            unrest, np.float32(min(abs(first), abs(step) * (length + 4 / cost)) * working[j])
-        )
-        extremes[1, j] = max(extremes[1, j], np.float32(abs(step) * (length + 4 / cost)))
-    return unrest
+        far = abs(step) * (length + 4 / cost)
+        moved |= min(abs(first) * state[WORKING, j], far) > calm
+        state[HIGHEST, j] = max(state[HIGHEST, j], np.float32(far))
+    if moved:
+        for j in range(SIBLINGS):
+            sign = np.float32(1) if (positive[row] >> j) & 1 else np.float32(-1)
+            alphas[row, j] += state[CHANGE, j] * sign
+            biases[j] += state[CHANGE, j]
+    return moved
+
+
+@njit(cache=True, nogil=True)
+def _shuffle(numbers, random):
+    """Fisher and Yates, with a congruential generator: its state after."""
+    for place in range(len(numbers) - 1, 0, -1):
+        random = random * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+        other = ((random >> np.uint64(33)) * np.uint64(place + 1)) >> np.uint64(31)
+        numbers[place], numbers[other] = numbers[other], numbers[place]
+    return random
 
 
 @njit(cache=True, nogil=True)
 def _solve(
-    indptr, columns, values, square_lengths, positive_starts, positive_rows, start_weights,
-    start_bias, start_alphas, positive_diagonal, negative_diagonal, tolerance, max_passes, seed,
-    logistic,
+    indptr, columns, values, square_lengths, positive_starts, positive_rows, relevance,
+    start_weights, start_bias, start_alphas, positive_diagonal, negative_diagonal, tolerance,
+    max_passes, seed, logistic,
 ):  # fmt: skip
     rows, labels = len(indptr) - 1, len(positive_starts) - 1
-    weights = _repeated(start_weights)
-    alphas = _repeated(start_alphas)
+    weights, alphas = _repeated(start_weights), _repeated(start_alphas)
     biases = np.full(SIBLINGS, start_bias, np.float32)
-    signs = np.full((rows, SIBLINGS), np.float32(-1))
+    positive = np.zeros(rows, np.uint16)
     _mark_positives(
-        indptr, columns, values, positive_starts, positive_rows, signs, alphas, weights, biases
+        indptr, columns, values, positive_starts, positive_rows, positive, alphas, weights, biases
     )
-    diagonals = (positive_diagonal, negative_diagonal)
-    margins, change = np.empty(SIBLINGS, np.float32), np.zeros(SIBLINGS, np.float32)
-    extremes = np.zeros((2, SIBLINGS), np.float32)  # lowest and highest gradient of a pass
-    working = np.zeros(SIBLINGS, np.float32)
+    diagonals = _diagonals(positive_starts, positive_rows, relevance, rows, positive_diagonal)
+    state = _repeated(np.zeros(5, np.float32))
     for j in range(labels):
-        working[j] = 1
-    calm = tolerance * np.float32(CALM)
-    active, size = np.arange(rows), rows
-    np.random.seed(seed)  # numba's own generator of this thread, not NumPy's
+        state[WORKING, j] = 1
+    calm, random = tolerance * np.float32(CALM), np.uint64(seed)
+    active, size, goal = np.arange(rows), rows, tolerance
     for _ in range(max_passes):
         whole = size == rows
-        extremes.fill(0)
-        np.random.shuffle(active[:size])
+        for j in range(SIBLINGS):
+            state[LOWEST, j] = state[HIGHEST, j] = 0
+        random = _shuffle(active[:size], random)
         place = 0
         while place < size:
             row = active[place]
             first, last = indptr[row], indptr[row + 1]
-            _margins(columns, values, first, last, weights, biases, margins)
-            length = square_lengths[row] + np.float32(1)
-            if logistic:
-                unrest = _descend_logistic(
-                    signs[row], alphas[row], margins, working, length, diagonals, extremes, change
-                )
-            else:
-                unrest = _descend(
-                    signs[row], alphas[row], margins, working, length, diagonals, extremes, change
-                )
-            if unrest > calm:
-                for j in range(SIBLINGS):
-                    alphas[row, j] += change[j] * signs[row, j]
-                _add(columns, values, first, last, change, weights, biases)
+            add_rows(columns, values, first, last, weights, biases, state)
+            scalars = (square_lengths[row] + np.float32(1), negative_diagonal, calm)
+            which = row if len(relevance) else 0
+            step = (row, positive, alphas, diagonals, which, scalars, state, biases)
+            moved = _descend_logistic(*step) if logistic else descend(*step)
+            if moved:
+                add_to_rows(columns, values, first, last, state[CHANGE], weights)
                 place += 1
             else:  # rests until all rows are looked at again
                 size -= 1
                 active[place], active[size] = active[size], active[place]
         spread = np.float32(0)
         for j in range(SIBLINGS):
-            spread = max(spread, extremes[1, j] - extremes[0, j])
-        if size == 0 or spread <= tolerance:
-            if whole:
+            spread = max(spread, state[HIGHEST, j] - state[LOWEST, j])
+        if whole:
+            if spread <= tolerance:
                 break
+            goal = max(tolerance, spread * np.float32(SETTLED))
+        if size == 0 or spread <= goal:
             size = rows
     return weights, biases, alphas
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from xmtc.core.arrays import Csr, as_csr, unit_rows
+from xmtc.core.arrays import Csr, as_csr, csr, kernel_arrays, unit_rows
 from xmtc.core.interfaces import Encoder
 from xmtc.core.labels import LabelSpace
+from xmtc.core.threads import blocks, in_threads
+from xmtc.kernels.rows import unit_sums
+
+LABELS_PER_BLOCK = 256  # summed by one thread at a time
 
 
 def pifa(features: Csr, relevant: Csr, weigh_texts: bool = False) -> Csr:
@@ -18,7 +22,14 @@ def pifa(features: Csr, relevant: Csr, weigh_texts: bool = False) -> Csr:
     Returns (labels, features). A label without texts gets a zero row.
     """
     weights = unit_rows(relevant) if weigh_texts else relevant
-    return unit_rows(as_csr(weights.T @ features))
+    groups, rows = kernel_arrays(as_csr(weights.T)), kernel_arrays(features)
+
+    def sums(labels: tuple[int, int]) -> Csr:
+        indptr, columns, values = unit_sums(groups, *labels, rows, features.shape[1])
+        return csr(values, columns, indptr, features.shape[1])
+
+    parts = in_threads(sums, blocks(relevant.shape[1], LABELS_PER_BLOCK))
+    return as_csr(sp.vstack(parts)) if parts else as_csr(np.empty((0, features.shape[1])))
 
 
 def cooccurrence(relevant: Csr) -> Csr:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
 
-from xmtc.core.arrays import Array, Csr, Floats, Ints, Longs, kernel_arrays
+from xmtc.core.arrays import Array, Csr, Floats, Ints, Longs, csr, kernel_arrays
 from xmtc.core.progress import step
 from xmtc.core.ranking import NO_LABEL, Ranking
 from xmtc.core.threads import blocks, in_threads
 from xmtc.core.tree import LabelTree
 from xmtc.kernels.rows import gather_rows
 from xmtc.kernels.svm import SIBLINGS, Rows, Start
-from xmtc.linear.forest import Chunk, Forest, chunk_of, forest_of
+from xmtc.linear.forest import Chunk, Forest, forest_of
 from xmtc.linear.svm import SvmConfig, pruned, solve
 
+# What a text that carries a node's labels counts there: the same everywhere, or the share of its
+# labels that are below the node (PECOS: relevance induced).
+Relevance = Literal["equal", "induced"]
 # Which texts a label learns from, besides its own: those of the labels in its cluster (tfn, teacher
 # forcing negatives), those that the tree itself leads to the cluster (man, matcher aware), or both.
 Negatives = Literal["tfn", "man", "both"]
@@ -32,6 +35,7 @@ class Node:
     place: int  # among all inner nodes, level by level
     rows: Ints  # ascending
     children: list[Ints]  # rows of each child
+    relevance: list[Floats]  # of those rows; empty when they all count the same
 
 
 def train_forest(
@@ -41,10 +45,12 @@ def train_forest(
     config: SvmConfig,
     negatives: Negatives = "tfn",
     beam: int = 10,
+    relevance: Relevance = "equal",
 ) -> Forest:
     """One classifier per node but the root, trained on texts that reach its parent."""
     every = np.ones(relevant.shape[0], bool)
-    return _train_levels(features, relevant, tree, {}, every, config, negatives, beam)
+    levels = _levels(relevant, tree, relevance)
+    return _train_levels(features, levels, tree, {}, every, config, negatives, beam)
 
 
 def retrain_forest(
@@ -55,15 +61,17 @@ def retrain_forest(
     config: SvmConfig,
     negatives: Negatives = "tfn",
     beam: int = 10,
+    relevance: Relevance = "equal",
 ) -> Forest:
     """The forest, with the nodes trained again that a fresh text (True in `fresh`) reaches."""
     old = {node: forest.chunk(node) for node in range(forest.inner_nodes)}
-    return _train_levels(features, relevant, forest.tree, old, fresh, config, negatives, beam)
+    levels = _levels(relevant, forest.tree, relevance)
+    return _train_levels(features, levels, forest.tree, old, fresh, config, negatives, beam)
 
 
 def _train_levels(
     features: Csr,
-    relevant: Csr,
+    levels: list[list[Node]],
     tree: LabelTree,
     chunks: dict[int, Chunk],
     fresh: Array,
@@ -72,7 +80,6 @@ def _train_levels(
     beam: int,
 ) -> Forest:
     """Fill `chunks` (by node) where there is none yet, or where a fresh text arrives."""
-    levels = _levels(relevant, tree)
 
     def train(nodes: Sequence[Node]) -> None:
         todo = [node for node in nodes if node.place not in chunks or fresh[node.rows].any()]
@@ -98,16 +105,19 @@ def _forest(tree: LabelTree, chunks: dict[int, Chunk], features: Csr) -> Forest:
     return forest_of(tree, [chunks[node] for node in range(inner)], features.shape[1])
 
 
-def _levels(relevant: Csr, tree: LabelTree) -> list[list[Node]]:
+def _levels(relevant: Csr, tree: LabelTree, relevance: Relevance) -> list[list[Node]]:
     """The inner nodes of each level, with the texts that carry a label below them."""
     levels: list[list[Node]] = []
     above, place = [np.arange(relevant.shape[0], dtype=np.int32)], 0
     for level, children in enumerate(tree.children):
-        own = _rows_of_columns(tree.relevant_at(level, relevant))
+        carried = tree.summed_at(level, relevant)
+        own = _columns(carried)[0]
+        shares = _columns(_share_rows(carried))[1] if relevance == "induced" else []
         nodes = []
         for parent, rows in enumerate(above):
             mine = children.nodes[children.start[parent] : children.start[parent + 1]]
-            nodes.append(Node(place, rows, [own[child] for child in mine]))
+            weights = [shares[child] for child in mine] if shares else []
+            nodes.append(Node(place, rows, [own[child] for child in mine], weights))
             place += 1
         levels.append(nodes)
         above = own
@@ -118,21 +128,31 @@ def _texts_at(ranking: Ranking, nodes: int) -> list[Ints]:
     """Ascending, for each node the texts that have it in their ranking."""
     texts, places = np.nonzero(ranking.labels != NO_LABEL)
     entries = (np.ones(len(texts), np.float32), (texts, ranking.labels[texts, places]))
-    return _rows_of_columns(sp.coo_array(entries, shape=(len(ranking), nodes)))
+    return _columns(sp.coo_array(entries, shape=(len(ranking), nodes)))[0]
 
 
-def _rows_of_columns(matrix: sp.sparray) -> list[Ints]:
+def _columns(matrix: sp.sparray) -> tuple[list[Ints], list[Floats]]:
+    """For each column the rows with an entry, ascending, and their values."""
     by_column = sp.csc_array(matrix)
     by_column.sort_indices()
-    return list(np.split(by_column.indices.astype(np.int32), by_column.indptr[1:-1]))
+    cuts = by_column.indptr[1:-1]
+    return np.split(by_column.indices.astype(np.int32), cuts), np.split(by_column.data, cuts)
+
+
+def _share_rows(counts: Csr) -> Csr:
+    """Rows that sum to 1."""
+    totals = np.repeat(np.asarray(counts.sum(axis=1)), np.diff(counts.indptr))
+    return csr(counts.data / totals, counts.indices, counts.indptr, counts.shape[1])
 
 
 def _with_rows(node: Node, reached: Ints, negatives: Negatives) -> Node:
     """The node with the texts that the tree leads there, instead of its own or besides them."""
     if negatives == "both":
-        return Node(node.place, np.union1d(node.rows, reached).astype(np.int32), node.children)
-    found = [np.intersect1d(child, reached, assume_unique=True) for child in node.children]
-    return Node(node.place, reached, [child.astype(np.int32) for child in found])
+        return replace(node, rows=np.union1d(node.rows, reached).astype(np.int32))
+    found = [np.isin(child, reached, assume_unique=True) for child in node.children]
+    children = [rows[kept] for rows, kept in zip(node.children, found, strict=True)]
+    relevance = [some[kept] for some, kept in zip(node.relevance, found, strict=False)]
+    return Node(node.place, reached, children, relevance)
 
 
 def _train(features: Csr, nodes: Sequence[Node], config: SvmConfig) -> list[Chunk]:
@@ -161,13 +181,13 @@ def _train_node(
     indptr, columns, values, kept, squares = gather_rows(*texts, node.rows, place_of)
     rows = Rows(indptr, columns, values, squares)
     start = Start(np.zeros(len(kept), np.float32), 0.0, np.zeros(len(node.rows), np.float32))
-    parts = []
+    solved = []
     for first, last in blocks(len(node.children), SIBLINGS):
         positives = _positives(node.rows, node.children[first:last])
-        weights, biases, _ = solve(rows, positives, start, config, node.place * 101 + first)
-        large = pruned(weights, last - first, config)
-        parts.append((large[0], large[1] + np.int32(first), large[2], biases[: last - first]))
-    return _chunk(parts, kept)
+        relevance = np.concatenate(node.relevance[first:last]) if node.relevance else None
+        place = node.place * 101 + first
+        solved.append(solve(rows, positives, start, config, place, relevance=relevance)[:2])
+    return _chunk(solved, len(node.children), kept, config)
 
 
 def _positives(rows: Ints, children: list[Ints]) -> tuple[Longs, Ints]:
@@ -176,8 +196,15 @@ def _positives(rows: Ints, children: list[Ints]) -> tuple[Longs, Ints]:
     return starts, np.searchsorted(rows, np.concatenate(children)).astype(np.int32)
 
 
-def _chunk(parts: list[tuple[Ints, Ints, Floats, Floats]], kept: Ints) -> Chunk:
-    nothing = (np.empty(0, np.int32),) * 2 + (np.empty(0, np.float32),) * 2
-    joined = [np.concatenate(some) for some in zip(*(parts or [nothing]), strict=True)]
-    features, siblings, values, biases = joined
-    return chunk_of(kept[features], siblings, values, biases)
+def _chunk(
+    solved: list[tuple[Floats, Floats]], children: int, kept: Ints, config: SvmConfig
+) -> Chunk:
+    """Blocks of siblings side by side, without small weights. kept: what features are called."""
+    if not solved:
+        nothing = np.empty(0, np.int32), np.empty(0, np.float32)
+        return Chunk(nothing[0], np.zeros(1, np.int64), *nothing, nothing[1])
+    weights, biases = (np.hstack(part) for part in zip(*solved, strict=True))
+    features, siblings, values = pruned(weights, children, config)
+    starts = np.flatnonzero(np.diff(features, prepend=-1))
+    entry_start = np.append(starts, len(features)).astype(np.int64)
+    return Chunk(kept[features[starts]], entry_start, siblings, values, biases[:children])

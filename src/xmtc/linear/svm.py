@@ -22,7 +22,7 @@ class SvmConfig:
     loss: Literal["squared_hinge", "logistic"] = "squared_hinge"  # logistic: better probabilities
     cost: float = 1.0  # higher: fits the training texts more closely
     positive_cost: float = 1.0  # times cost, for texts that carry the label; higher favours recall
-    tolerance: float = 0.1  # stop when gradients are this small; lower is slower, rarely better
+    tolerance: float = 0.5  # stop when gradients are this small; lower is slower, rarely better
     max_passes: int = 20  # stop after as many passes over the texts in any case
     prune: float = 0.05  # drop weights below this: smaller and faster models
     most_weights: int | None = None  # keep at most this many weights per label, the largest
@@ -82,13 +82,15 @@ def solve(
     config: SvmConfig,
     place: int,
     share: float = 1,
+    relevance: Floats | None = None,
 ) -> tuple[Floats, Floats, Floats]:
     """One block of classifiers. place: tells it from the others; share: of the tolerance."""
     costs = (config.cost * config.positive_cost, config.cost)
     # A seed of its own for every block, whichever thread works on it.
     seed = (config.seed * 1_000_003 + place) & 0xFFFFFFFF
     tolerance, logistic = config.tolerance * share, config.loss == "logistic"
-    return solve_block(rows, positives, start, costs, tolerance, config.max_passes, seed, logistic)
+    return solve_block(rows, positives, start, costs, tolerance, config.max_passes, seed, logistic,
+                       relevance)  # fmt: skip
 
 
 def pruned(weights: Floats, labels: int, config: SvmConfig) -> tuple[Ints, Ints, Floats]:

@@ -74,9 +74,10 @@ def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
     fresh = np.arange(both.shape[0]) >= len(old)
     config = tree.config
     forests = tuple(
-        retrain_forest(forest, features, both, fresh, config.svm, config.negatives, config.beam)
+        retrain_forest(forest, features, both, fresh, config.svm, config.negatives, config.beam,
+                       config.relevance)
         for forest in tree.forests
-    )
+    )  # fmt: skip
     counts = np.bincount(both.indices, minlength=len(tree.labels)).astype(np.int64)
     return replace(tree, forests=forests, trained_on=TrainedOn(both.shape[0], counts))
 

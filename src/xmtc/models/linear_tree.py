@@ -25,7 +25,7 @@ from xmtc.labels import vectors
 from xmtc.labels.trees import TreeConfig, build_tree, given_tree
 from xmtc.linear.explain import Evidence, of_path
 from xmtc.linear.forest import Forest, Score
-from xmtc.linear.nodes import Negatives, train_forest
+from xmtc.linear.nodes import Negatives, Relevance, train_forest
 from xmtc.linear.svm import SvmConfig
 from xmtc.text.encoder import GivenFeatures, learn_encoder, load_encoder
 from xmtc.text.tfidf import Tfidf, TfidfConfig
@@ -44,6 +44,7 @@ class Config:
     parents: str = ""  # file that says which label is above which, used as the tree
     svm: SvmConfig = field(default_factory=SvmConfig)
     negatives: Negatives = "both"  # texts a label learns from besides its own: tfn, man or both
+    relevance: Relevance = "equal"  # of a text for a node: equal, or by its share of labels below
     score: Score = "path"  # by all classifiers on the path to a label, or by its own alone
     trust: float = 0.5  # exponent of the parent's score in a path: lower trusts the label more
     beam: int = 10  # nodes kept per level; more is slower and finds a little more
@@ -55,7 +56,7 @@ class Config:
         require(1 <= self.trees <= 100, "trees", self.trees, "must lie between 1 and 100")
 
 
-_PUBLISHED = SvmConfig(prune=0.1)
+_PUBLISHED = SvmConfig(prune=0.1, tolerance=0.1)
 PARABEL = Config(
     tree=TreeConfig(arity=2, max_leaf=100, stop="gain"),
     svm=_PUBLISHED, negatives="tfn", score="path2", trust=1.0, trees=3,
@@ -133,9 +134,10 @@ def train(dataset: Dataset, config: Config) -> LinearTree:
     """Describe the labels by their texts, cluster them, learn the classifiers of each tree."""
     encoder, features = learn_encoder(dataset, config.text)
     forests = [
-        train_forest(features, dataset.relevant, tree, config.svm, config.negatives, config.beam)
+        train_forest(features, dataset.relevant, tree, config.svm, config.negatives, config.beam,
+                     config.relevance)
         for tree in _trees(dataset, features, encoder, config)
-    ]
+    ]  # fmt: skip
     return LinearTree(config, encoder, tuple(forests), dataset.labels, dataset.trained_on())
 
 

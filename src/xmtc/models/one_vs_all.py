@@ -29,7 +29,7 @@ class Config:
     svm: SvmConfig = field(default_factory=SvmConfig)
 
 
-DISMEC = Config(svm=SvmConfig(prune=0.01))  # as published
+DISMEC = Config(svm=SvmConfig(prune=0.01, tolerance=0.1))  # as published
 
 
 @dataclass(frozen=True, repr=False)
