@@ -35,6 +35,9 @@ class Options:
     threads: int = 2
     subset: int | None = None  # so many training texts only, for a quick try
     seed: int = 0
+    only: tuple[str, ...] = ()  # data sets, of a benchmark that has several; none: all
+    systems: tuple[str, ...] = ()  # likewise
+    limit_minutes: float = 10.0  # a peer that needs longer is stopped, and that is recorded
 
 
 class Claim(NamedTuple):
@@ -128,6 +131,27 @@ def dataset(options: Options, name: str, part: str = "trn") -> Dataset:
     texts = read_dataset(path)
     short = part == "trn" and options.subset is not None and options.subset < len(texts)
     return texts.take(range(options.subset or 0)) if short else texts
+
+
+def with_texts(train: Dataset) -> Dataset:
+    """Without the labels that no text carries, which a subset has."""
+    import numpy as np
+
+    from xmtc import Dataset, LabelSpace
+
+    carried = np.unique(train.relevant.indices)
+    if len(carried) == len(train.labels):
+        return train
+    names = tuple(train.labels.names[label] for label in carried)
+    return Dataset(train.texts, train.relevant[:, carried], LabelSpace(names))
+
+
+def chosen(asked: Sequence[str], there_are: Sequence[str], option: str) -> list[str]:
+    """Those that were asked for, in our order; all when none was."""
+    unknown = [name for name in asked if name not in there_are]
+    if unknown:
+        raise BenchmarkError(f"{option} {unknown[0]}: there are {', '.join(there_are)}.")
+    return [name for name in there_are if not asked or name in asked]
 
 
 def peak_memory(command: Sequence[str], **environment: str) -> tuple[int, str]:

@@ -65,7 +65,8 @@ def _run(asked: argparse.Namespace, kind: str, name: str | None, home: Path) -> 
     benchmark = _load(kind, name, home)
     if not asked.data.is_dir():
         raise BenchmarkError(f"no folder {asked.data}: say where the data is with --data FOLDER.")
-    options = Options(asked.data, asked.repeats, asked.threads, asked.subset, asked.seed)
+    options = Options(asked.data, asked.repeats, asked.threads, asked.subset, asked.seed,
+                      tuple(asked.only), tuple(asked.systems), asked.limit_minutes)  # fmt: skip
     about = record.about_the_run(f"{kind} {name}", options, benchmark.SETTINGS)
     measured = benchmark.run(options)
     claims = [Claim(*claim) for claim in benchmark.check(measured)]
@@ -87,6 +88,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=Options.seed)
     parser.add_argument("--subset", type=_positive, metavar="TEXTS",
                         help="train on the first TEXTS only, for a quick try")  # fmt: skip
+    parser.add_argument("--only", nargs="+", default=[], metavar="DATA", help="these data sets")
+    parser.add_argument("--systems", nargs="+", default=[], metavar="NAME", help="these systems")
+    parser.add_argument("--limit-minutes", type=float, default=Options.limit_minutes,
+                        help="stop a peer that needs longer")  # fmt: skip
     parser.add_argument("--no-record", action="store_true", help="keep nothing of this run")
     return parser
 

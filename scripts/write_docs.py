@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
+import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -13,29 +12,54 @@ from xmtc.cli.app import COMMANDS, app
 from xmtc.core.config import settings_of
 from xmtc.models.catalog import KINDS, module_of
 
-ROOT = Path(__file__).parents[1]
-DEMO = ROOT / "benchmarks" / "results" / "quality_demo.jsonl"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import plots, tables
+
+ROOT = Path(__file__).resolve().parents[1]
+MODELS = ROOT / "docs" / "models"
+PLOT = MODELS / "linear_tree_growth.svg"
 
 
 def main() -> None:
-    """Write every page that is not up to date."""
+    """Write every page and plot that is not up to date."""
     for path, text in pages().items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
             print(f"wrote {path.relative_to(ROOT)}")
+    for record in stale_plot():
+        plots.draw_growth(record, PLOT)
+        print(f"wrote {PLOT.relative_to(ROOT)}")
 
 
 def pages() -> dict[Path, str]:
     """What each generated page should say now."""
-    models = {ROOT / "docs" / "models" / f"{kind}.md": kind for kind in KINDS}
     return {
         ROOT / "docs" / "cli.md": command_line_page(),
-        ROOT / "README.md": _fill(ROOT / "README.md", "demo table", demo_table()),
+        ROOT / "README.md": _measured(ROOT / "README.md"),
         **{
-            path: _fill(path, f"settings: {kind}", settings_table(kind), "settings")
-            for path, kind in models.items()
+            path: _fill(_measured(path), f"settings: {kind}", settings_table(kind), "settings")
+            for path, kind in ((MODELS / f"{kind}.md", kind) for kind in KINDS)
         },
     }
+
+
+def stale_plot() -> list[tables.Record]:
+    """The record from which the plot has to be drawn anew, if any."""
+    newest = tables.records("speed_growth")[:1]
+    return [record for record in newest if not plots.is_fresh(PLOT, record)]
+
+
+def _measured(path: Path) -> str:
+    """The page with the tables of its measurements."""
+    page, newest = path.read_text(encoding="utf-8"), tables.records
+    if path.name == "README.md":
+        return _fill(page, "demo table", tables.demo(newest("quality_demo")))
+    if path.stem == "linear_tree":
+        page = _fill(page, "peers", tables.peers(newest("quality_linear_tree")))
+        page = _fill(page, "growth", tables.growth(newest("speed_growth"), PLOT.name))
+        page = _fill(page, "clustering", tables.clustering(newest("speed_clustering")))
+    return page
 
 
 def command_line_page() -> str:
@@ -62,25 +86,6 @@ def settings_table(kind: str) -> str:
     return "\n".join(lines)
 
 
-def demo_table() -> str:
-    """The newest recorded run of `xmtc demo`."""
-    if not DEMO.exists():
-        return ""
-    record: dict[str, Any] = json.loads(DEMO.read_text(encoding="utf-8").splitlines()[-1])
-    rows = record["measurements"]
-    columns = [name for name in rows[0] if name != "model"]
-    lines = ["| Debian packages, test set | " + " | ".join(columns) + " |"]
-    lines.append("|---|" + "---|" * len(columns))
-    lines += [
-        f"| `{row['model']}` | " + " | ".join(str(row[c]) for c in columns) + " |" for row in rows
-    ]
-    machine = record["machine"]
-    return "\n".join(lines) + (
-        f"\n\n*`{record['command']}`, commit {record['commit'][:9]}, {record['date'][:10]}, "
-        f"{machine['cores']} cores of {machine['cpu']}, seed {record['seed']}.*"
-    )
-
-
 def _commands() -> list[tuple[list[str], click.Command]]:
     context = click.Context(app)
     found: list[tuple[list[str], click.Command]] = [([], app)]
@@ -93,12 +98,11 @@ def _commands() -> list[tuple[list[str], click.Command]]:
     return found
 
 
-def _fill(path: Path, mark: str, text: str, end: str | None = None) -> str:
+def _fill(page: str, mark: str, text: str, end: str | None = None) -> str:
     """The page with what stands between its marks replaced."""
-    page = path.read_text(encoding="utf-8")
     pattern = rf"(<!-- {re.escape(mark)}[^\n]*-->\n).*?(<!-- /{re.escape(end or mark)} -->)"
     if not re.search(pattern, page, re.DOTALL):
-        raise SystemExit(f"{path} lacks the marks <!-- {mark} --> and <!-- /{end or mark} -->")
+        raise SystemExit(f"a page lacks the marks <!-- {mark} --> and <!-- /{end or mark} -->")
     body = f"{text}\n" if text else ""
     return re.sub(pattern, lambda match: match[1] + body + match[2], page, flags=re.DOTALL)
 

@@ -1,50 +1,50 @@
-"""napkinXC's PLT, asked by `quality linear_tree`; runs in the environment of the peer `napkinxc`.
-
-Usage: napkinxc_plt.py FOLDER, which holds X.npz, Y.npz and T.npz (features of texts to rank). A
-question names the threads and where the ranking goes.
-"""
+"""napkinXC's PLT, asked by `quality linear_tree`; in the environment of `napkinxc`."""
 
 from __future__ import annotations
 
-import json
+import shutil
 import sys
 import tempfile
-import time
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
 from napkinxc.models import PLT  # type: ignore[import-not-found]
 
-
-def fit_and_rank(folder: Path, threads: int, out: str, k: int) -> dict[str, Any]:
-    """Clusters, trains and ranks, on the clock; settings as they come."""
-    texts, labels, asked = (sp.load_npz(folder / f"{name}.npz").tocsr() for name in "XYT")
-    with tempfile.TemporaryDirectory() as place:
-        cpu, start = time.process_time(), time.perf_counter()
-        model = PLT(place, threads=threads)
-        model.fit(texts, labels)
-        fitted, fit_cpu = time.perf_counter(), time.process_time()
-        rows = model.predict_proba(asked, top_k=k)
-        ranked = time.perf_counter()
-    np.savez(
-        out,
-        indptr=np.cumsum([0, *map(len, rows)]),
-        indices=np.array([label for row in rows for label, _ in row], np.int32),
-        data=np.array([score for row in rows for _, score in row], np.float32),
-    )
-    return {"fit_seconds": fitted - start, "fit_cpu_seconds": fit_cpu - cpu,
-            "rank_seconds": ranked - fitted}  # fmt: skip
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.peers.at_work import System, Task, csr_of_pairs, serve
 
 
-def main(folder: str) -> None:
-    """Answers questions until there are no more."""
-    print(json.dumps({"version": f"napkinxc {metadata.version('napkinxc')}"}), flush=True)
-    for line in sys.stdin:
-        print(json.dumps(fit_and_rank(Path(folder), **json.loads(line))), flush=True)
+class Napkinxc(System):
+    """Settings as they come. It writes its model while it trains, so `save` only moves it."""
+
+    version = f"napkinxc {metadata.version('napkinxc')}"
+
+    def fit(self, data: Any, task: Task) -> Any:
+        place = tempfile.mkdtemp(dir=task.folder)
+        plt(place, task).fit(*data)
+        return place
+
+    def save(self, model: Any, place: Path) -> None:
+        shutil.copytree(model, place, dirs_exist_ok=True)
+        shutil.rmtree(model)
+
+    def ready(self, place: Path, task: Task) -> Any:
+        model = plt(str(place), task)
+        model.load()
+        return model
+
+    def rank(self, model: Any, asked: Any, task: Task) -> Any:
+        return model.predict_proba(asked, top_k=task.k)
+
+    def scores(self, answer: Any) -> Any:
+        return csr_of_pairs(answer)
+
+
+def plt(place: str, task: Task) -> Any:
+    """The model that lives in a folder."""
+    return PLT(place, ensemble=task.trees, seed=task.seed, threads=task.threads)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    serve(Napkinxc())

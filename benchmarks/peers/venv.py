@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 VENVS = Path(__file__).resolve().parent / "venvs"
+OWN = "xmtc"  # no peer: the Python that runs the benchmark
 COMPLETE = "complete"  # written last: a folder without it was abandoned halfway
 
 # What pip installs, one call after the other. Python 3.11.
@@ -24,6 +25,7 @@ PINS: dict[str, list[list[str]]] = {
     ],
     "omikuji": [["omikuji==0.5.2", "numpy", "scipy"]],
     "napkinxc": [["napkinxc==0.7.2"]],
+    "libmultilabel": [["libmultilabel==0.10.0", "liblinear-multicore==2.50.0"]],
 }
 
 
@@ -33,6 +35,8 @@ class VenvError(Exception):
 
 def python_of(peer: str) -> Path:
     """The peer's Python; its environment is made first if there is none."""
+    if peer == OWN:
+        return Path(sys.executable)
     elsewhere = os.environ.get("XMTC_PEERS")
     python = Path(elsewhere or VENVS) / peer / "bin" / "python"
     if elsewhere:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from benchmarks.kit import Claim, Measurement, Options, Timing, dataset, one, say, timed
+from benchmarks.kit import Claim, Measurement, Options, Timing, dataset, one, say, timed, with_texts
 
 if TYPE_CHECKING:
     from xmtc import Dataset, Ranking
@@ -41,7 +41,7 @@ def run(options: Options) -> list[Measurement]:
     from xmtc.text import tfidf
 
     xmtc.set_threads(options.threads)
-    train = _with_texts(dataset(options, "eurlex4k-proxy"))
+    train = with_texts(dataset(options, "eurlex4k-proxy"))
     test = dataset(options, "eurlex4k-proxy", "tst").named_in(train.labels)
     encoder, features = tfidf.learn(train.texts, tfidf.TfidfConfig(**SETTINGS["text"]))
     given = xmtc.Dataset((), train.relevant, train.labels, features)
@@ -128,14 +128,3 @@ def _quality(ranking: Ranking, test: Dataset, train: Dataset) -> dict[str, float
     report = evaluate_ranking(ranking, test.relevant, train.trained_on(), ks=ks)
     names = [f"P@{k}" for k in ks] + [f"nDCG@{ks[-1]}"] + [f"PSP@{k}" for k in ks]
     return {name: round(report.metrics[name], 3) for name in names}
-
-
-def _with_texts(train: Dataset) -> Dataset:
-    """Without the labels that no text carries, which a subset has."""
-    from xmtc import Dataset, LabelSpace
-
-    carried = np.unique(train.relevant.indices)
-    if len(carried) == len(train.labels):
-        return train
-    names = tuple(train.labels.names[label] for label in carried)
-    return Dataset(train.texts, train.relevant[:, carried], LabelSpace(names))

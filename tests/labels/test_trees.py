@@ -48,7 +48,9 @@ def leaf_sizes(tree):
      ((4, 0), [3, 4], [0.9392, 0.9729269419, 0.9729269419])],
 )  # fmt: skip
 def test_two_means_goes_through_the_passes_of_the_specification(centres, left, cosines):
-    found, right, gains = split_in_half(arrays(FIVE), 2, np.arange(5), centres, 1e-4, 50)
+    found, right, gains = split_in_half(
+        arrays(FIVE), np.zeros(2, np.int32), np.arange(5), centres, 1e-4, 50
+    )
     assert found.tolist() == left
     assert sorted([*found, *right]) == [0, 1, 2, 3, 4]
     assert gains == pytest.approx(cosines, abs=1e-6)

@@ -10,7 +10,7 @@ from xmtc.kernels.types import Ints, Longs, Matrix
 
 def split_in_half(
     matrix: Matrix,
-    features: int,
+    place_of: Ints,
     rows: Longs,
     centres: tuple[int, int],
     min_gain: float,
@@ -18,14 +18,51 @@ def split_in_half(
 ) -> tuple[Longs, Longs, list[float]]:
     """(left, right, mean cosine to the own centre after each pass); left has floor(n / 2) rows.
 
+    place_of: (features,) zeros to work on, and zeros again afterwards; one per thread.
     rows: the rows to split, ascending. centres: the two of them to start from.
     min_gain: stop when a pass improves the mean cosine by less (variant A of the specification);
     below 0, stop when no row changes sides (variant C).
     """
     if len(rows) < 2:
         return rows[:0], rows, []
-    side, gains = _split(*matrix, features, rows, *centres, min_gain, max_passes)
+    first, second = np.searchsorted(rows, centres)
+    used, entries = len(place_of), _entry_count(matrix[0], rows)
+    places = rows
+    if entries < used:  # a dense centre would cost more than the rows themselves
+        matrix, used = _compact(*matrix, rows, entries, place_of)
+        places = np.arange(len(rows))
+    side, gains = _split(*matrix, used, places, first, second, min_gain, max_passes)
     return rows[~side], rows[side], gains.tolist()
+
+
+@njit(cache=True, nogil=True)
+def _entry_count(indptr, rows):
+    entries = 0
+    for row in rows:
+        entries += indptr[row + 1] - indptr[row]
+    return entries
+
+
+@njit(cache=True, nogil=True)
+def _compact(indptr, columns, values, rows, entries, place_of):
+    """The rows alone, with only the columns that occur in them, and how many these are."""
+    starts = np.zeros(len(rows) + 1, np.int64)
+    places, own = np.empty(entries, np.int32), np.empty(entries, np.float32)
+    seen, end = np.empty(entries, np.int32), 0
+    used = 0
+    for place in range(len(rows)):
+        for entry in range(indptr[rows[place]], indptr[rows[place] + 1]):
+            column = columns[entry]
+            if place_of[column] == 0:
+                seen[used] = column
+                used += 1
+                place_of[column] = used
+            places[end], own[end] = place_of[column] - 1, values[entry]
+            end += 1
+        starts[place + 1] = end
+    for number in range(used):
+        place_of[seen[number]] = 0
+    return (starts, places, own), used
 
 
 @njit(cache=True, nogil=True)
@@ -49,9 +86,9 @@ def _centre(indptr, columns, values, rows, side, wanted, centre):
 def _split(indptr, columns, values, features, rows, first, second, min_gain, max_passes):
     count = len(rows)
     left, right = np.zeros(features, np.float32), np.zeros(features, np.float32)
-    for entry in range(indptr[first], indptr[first + 1]):
+    for entry in range(indptr[rows[first]], indptr[rows[first] + 1]):
         left[columns[entry]] = values[entry]
-    for entry in range(indptr[second], indptr[second + 1]):
+    for entry in range(indptr[rows[second]], indptr[rows[second] + 1]):
         right[columns[entry]] = values[entry]
     side = np.zeros(count, np.bool_)  # True: right
     new_side = np.zeros(count, np.bool_)

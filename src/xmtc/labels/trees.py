@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -101,14 +102,16 @@ def _path(name: str, parent_of: Mapping[str, str], is_inner: bool) -> list[str]:
 
 
 def _in_half(vectors: Csr, config: TreeConfig) -> Split:
-    matrix, features = kernel_arrays(vectors), vectors.shape[1]
+    matrix, scratch = kernel_arrays(vectors), threading.local()
     min_gain, passes = (1e-4, 100) if config.stop == "gain" else (-1.0, 20)
 
     def split(labels: Longs, rng: np.random.Generator) -> Sequence[Longs]:
         if len(labels) < 2 or (config.stop == "gain" and len(labels) <= config.max_leaf):
             return []
-        first, second = rng.choice(labels, 2, replace=False)
-        left, right, _ = split_in_half(matrix, features, labels, (first, second), min_gain, passes)
+        if not hasattr(scratch, "place_of"):
+            scratch.place_of = np.zeros(vectors.shape[1], np.int32)
+        pair = tuple(rng.choice(labels, 2, replace=False))
+        left, right, _ = split_in_half(matrix, scratch.place_of, labels, pair, min_gain, passes)
         return [left, right]
 
     return split

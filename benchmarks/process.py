@@ -1,0 +1,61 @@
+"""This process's memory, now and at its peak, and work in a process of its own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from benchmarks.kit import BenchmarkError
+
+T = TypeVar("T")
+MEGABYTE = 1e6
+
+
+def resident() -> float:
+    """MB in memory now; at the peak so far where there is no /proc."""
+    return _status("VmRSS")
+
+
+def forget_peak() -> None:
+    """Let `peak` count from here on. Only Linux can; elsewhere the peak is that of all time."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
+def peak() -> float:
+    """MB in memory at the peak since `forget_peak`."""
+    return _status("VmHWM")
+
+
+def limit_memory(share: float) -> None:
+    """Fail to allocate beyond this share of the machine's memory, rather than bring it down."""
+    if sys.platform == "linux":
+        pages = Path("/proc/meminfo").read_text(encoding="ascii").split()
+        limit = int(share * 1024 * int(pages[pages.index("MemTotal:") + 1]))
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def alone(work: Callable[..., T], *arguments: Any) -> T:
+    """What the work gives, done in a new process that ends with it."""
+    context = multiprocessing.get_context("spawn")
+    try:
+        with ProcessPoolExecutor(1, mp_context=context) as pool:
+            return pool.submit(work, *arguments).result()
+    except BrokenProcessPool:
+        called = ", ".join(map(str, arguments))
+        raise BenchmarkError(f"the process of {work.__name__}({called}) was killed.") from None
+
+
+def _status(field: str) -> float:
+    with suppress(OSError):
+        words = Path("/proc/self/status").read_text(encoding="utf-8").split()
+        return int(words[words.index(f"{field}:") + 1]) * 1024 / MEGABYTE
+    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return size * (1 if sys.platform == "darwin" else 1024) / MEGABYTE

@@ -1,0 +1,130 @@
+"""Peers in processes of their own: figures, failures, limits; planted data of the speed runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from benchmarks.kit import BenchmarkError, Options, chosen
+from benchmarks.peers import ask, at_work
+from benchmarks.process import alone, forget_peak, peak, resident
+from benchmarks.quality import linear_tree
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+
+
+class Toy(at_work.System):
+    """Remembers the training texts; the score of a label is how alike its texts are."""
+
+    version = "toy 1"
+
+    def fit(self, data, task):
+        return np.ones(2_000_000) * 2, data
+
+    def save(self, model, place):
+        sp.save_npz(place / "model.npz", model[1][1].T @ model[1][0])
+
+    def ready(self, place, task):
+        return sp.load_npz(place / "model.npz")
+
+    def rank(self, model, asked, task):
+        return at_work.best((asked @ model.T).toarray(), task.k)
+
+
+@pytest.fixture
+def task(tmp_path):
+    eye = sp.eye(30, dtype=np.float32, format="csr")
+    linear_tree._write(tmp_path, eye, eye, eye)
+    return at_work.Task(str(tmp_path), str(tmp_path / "ranking.npz"), 1, 1, 0, 5)
+
+
+@LINUX
+def test_a_cell_has_all_figures_and_a_ranking(task):
+    figures = at_work.measure(Toy(), task)
+    assert set(figures) == {"fit_seconds", "fit_cpu_seconds", "peak_mb", "model_mb", "rank_seconds",
+                            "single_p50_ms", "single_p99_ms", "single_texts"}  # fmt: skip
+    assert 15 < figures["peak_mb"] < 100
+    assert figures["single_texts"] == 30
+    ranking = linear_tree._ranking(Path(task.folder))
+    assert (ranking.labels[:, 0] == np.arange(30)).all()
+
+
+def test_the_file_for_omikuji_holds_the_same_data(task):
+    lines = (Path(task.folder) / "X.txt").read_text().splitlines()
+    assert lines[0] == "30 30 30"
+    assert lines[1:] == [f"{row} {row}:1" for row in range(30)]
+
+
+SCRIPT = """
+import sys, time
+print('{"version": "toy 1"}', flush=True)
+for line in sys.stdin:
+    if "sleep" in line: time.sleep(60)
+    if "die" in line: sys.exit("the toy broke")
+    print('{"figure": 1}', flush=True)
+"""
+
+
+def toy_peer(tmp_path):
+    script = tmp_path / "toy.py"
+    script.write_text(SCRIPT)
+    return ask.Peer("xmtc", str(script))
+
+
+def test_a_peer_that_ends_says_why(tmp_path):
+    with toy_peer(tmp_path) as peer:
+        assert peer.about == {"version": "toy 1"}
+        assert peer.ask(do="answer") == {"figure": 1}
+        with pytest.raises(ask.PeerFailed, match="ended with code 1: the toy broke"):
+            peer.ask(do="die")
+
+
+def test_a_peer_that_needs_too_long_is_stopped(tmp_path):
+    with toy_peer(tmp_path) as peer, pytest.raises(ask.PeerFailed, match=r"> 0\.005 min"):
+        peer.ask_within(0.005, {"do": "sleep"})
+
+
+def test_failures_are_rows_and_not_the_end(monkeypatch):
+    assert linear_tree._summary(
+        [{"version": "a 1", "fit_seconds": 1.0}, {"failed": "> 1 min"}]
+    ) == {"failed": "> 1 min"}
+
+
+@LINUX
+def test_peak_memory_counts_from_where_it_was_forgotten():
+    np.ones(20_000_000)
+    forget_peak()
+    before = resident()
+    np.ones(5_000_000)
+    assert 35 < peak() - before < 100
+
+
+def test_work_alone_happens_elsewhere():
+    import os
+
+    assert alone(os.getpid) != os.getpid()
+    with pytest.raises(BenchmarkError, match="was killed"):
+        alone(os.abort)
+
+
+def test_what_is_asked_for_is_there():
+    assert chosen(["b", "a"], ["a", "b", "c"], "--only") == ["a", "b"]
+    assert chosen([], ["a", "b"], "--only") == ["a", "b"]
+    with pytest.raises(BenchmarkError, match="--only d: there are a, b"):
+        chosen(["d"], ["a", "b"], "--only")
+    with pytest.raises(BenchmarkError, match="--systems"):
+        linear_tree.run(Options(systems=("nobody",)))
+
+
+def test_planted_data_has_unit_rows_and_every_label():
+    from benchmarks.speed.growth import _planted
+
+    features, relevant, asked = _planted(200, 100, seed=0)
+    assert np.allclose(sp.linalg.norm(sp.csr_matrix(features), axis=1), 1, atol=1e-5)
+    assert (np.diff(relevant.tocsc().indptr) > 0).all()
+    assert (relevant.data == 1).all()
+    assert asked.shape[1] == features.shape[1]
