@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from xmtc.cli.reading import read, reading_options
+from xmtc.cli.reading import read, reading_options, source
 from xmtc.cli.show import json_option, megabytes, print_json, seconds
 from xmtc.models.catalog import KINDS
 
@@ -42,6 +42,7 @@ def command(
     started = time.perf_counter()
     model = api.train(kind, dataset, settings)
     duration = time.perf_counter() - started
+    model = api.remember(model, [source(data, dataset, split, **reading)])
     api.save(model, out, overwrite)
     size = store.size_on_disk(out)
     result = {"kind": kind, "folder": out, "texts": len(dataset), "labels": len(model.labels),

@@ -42,6 +42,27 @@ def with_labels(forest: Forest, vectors: Csr, beam: int) -> Forest:
     return forest_of(LabelTree((*forest.tree.parents[:-1], parents)), chunks, forest.feature_count)
 
 
+def with_old_labels(forest: Forest, old: Forest, kept: Array) -> Forest:
+    """The forest with the classifiers that `old` has for the labels where `kept` is True."""
+    children = forest.tree.children[-1]
+    chunks = [forest.chunk(node) for node in range(forest.inner_nodes)]
+    for leaf in np.unique(forest.tree.parents[-1][kept]):
+        mine = children.nodes[children.start[leaf] : children.start[leaf + 1]]
+        node = forest.first_leaf + leaf
+        chunks[node] = _mixed(chunks[node], old.chunk(node), kept[mine])
+    return forest_of(forest.tree, chunks, forest.feature_count)
+
+
+def _mixed(chunk: Chunk, old: Chunk, from_old: Array) -> Chunk:
+    parts = []
+    for some, wanted in ((chunk, ~from_old), (old, from_old)):
+        stays = wanted[some.siblings]
+        rows = np.repeat(some.features, np.diff(some.entry_start))[stays]
+        parts.append((rows, some.siblings[stays], some.values[stays]))
+    rows, siblings, values = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return chunk_of(rows, siblings, values, np.where(from_old, old.biases, chunk.biases))
+
+
 def _leaves_for(forest: Forest, vectors: Csr, beam: int) -> Ints:
     if forest.tree.depth == 1:
         return np.zeros(vectors.shape[0], np.int32)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from xmtc.core.errors import ConfigError, DataError, StoreError, did_you_mean, r
 from xmtc.core.interfaces import Model
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import trusted
+from xmtc.core.source import Source
 from xmtc.evaluation.report import Report, evaluate_ranking
 from xmtc.linear.explain import Evidence
 from xmtc.models import catalog
@@ -114,6 +115,13 @@ def explain(model: Model, text: str, k: int = 3) -> list[Explanation]:
 def save(model: Model, folder: str | Path, overwrite: bool = False) -> None:
     """Write the model to a folder of its own; it appears whole or not at all."""
     store.write(model.kind, model.to_parts(), folder, overwrite)
+
+
+def remember(model: Model, sources: Sequence[Source]) -> Model:
+    """The model, knowing where its training data is, so that `xmtc update` finds it."""
+    seen = replace(model.trained_on, sources=tuple(sources))
+    knowing: Model = replace(cast(Any, model), trained_on=seen)
+    return knowing
 
 
 def load(folder: str | Path) -> Model:

@@ -13,7 +13,7 @@ from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import ConfigError, DataError, did_you_mean
 from xmtc.core.interfaces import Model
 from xmtc.labels.vectors import filled, pifa
-from xmtc.linear.edit import with_labels, without_labels
+from xmtc.linear.edit import with_labels, with_old_labels, without_labels
 from xmtc.linear.nodes import retrain_forest
 from xmtc.models.linear_tree import LinearTree
 
@@ -34,7 +34,8 @@ def add_labels(
         raise DataError("there is no new label: the model has all of those names already.")
     vectors, counts = _vectors(tree, examples, texts, new)
     forests = tuple(with_labels(forest, vectors, tree.config.beam) for forest in tree.forests)
-    seen = TrainedOn(tree.trained_on.texts, np.concatenate([tree.trained_on.label_counts, counts]))
+    counts = np.concatenate([tree.trained_on.label_counts, counts])
+    seen = replace(tree.trained_on, label_counts=counts)
     return replace(tree, forests=forests, labels=wide, trained_on=seen)
 
 
@@ -51,14 +52,15 @@ def remove_labels(model: Model, names: Iterable[str]) -> LinearTree:
     forests = tuple(without_labels(forest, kept) for forest in tree.forests)
     counts = tree.trained_on.label_counts[kept]
     return replace(tree, forests=forests, labels=tree.labels.only(kept),
-                   trained_on=TrainedOn(tree.trained_on.texts, counts))  # fmt: skip
+                   trained_on=replace(tree.trained_on, label_counts=counts))  # fmt: skip
 
 
 def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
     """The model after more texts: only the nodes that the new texts reach are trained again.
 
     old: what the model was trained on; its vocabulary and its tree stay. Labels that only the new
-    texts have are added.
+    texts have are added. Labels that no text carries, because they were added with examples of
+    their own, stay as they are; those that were removed stay away unless the new texts have them.
     """
     tree = _linear_tree(model)
     if len(old) != tree.trained_on.texts:
@@ -66,10 +68,11 @@ def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
             f"the model was trained on {tree.trained_on.texts:,} texts, the old data has "
             f"{len(old):,}. Give the same training data."
         )
+    new = _carried(new)
     unknown = new.named_in(tree.labels).labels.names[len(tree.labels) :]
     if unknown:
         tree = add_labels(tree, new)
-    both = _joined(old.named_in(tree.labels), new.named_in(tree.labels))
+    both = _joined(old.named_in(tree.labels), new.named_in(tree.labels), len(tree.labels))
     features = as_csr(sp.vstack([tree.encoder.encode(part.inputs) for part in (old, new)]))
     fresh = np.arange(both.shape[0]) >= len(old)
     config = tree.config
@@ -78,6 +81,11 @@ def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
         for forest in tree.forests
     )
     counts = np.bincount(both.indices, minlength=len(tree.labels)).astype(np.int64)
+    unseen = counts == 0
+    if unseen.any():
+        counts = np.where(unseen, tree.trained_on.label_counts, counts)
+        pairs = zip(forests, tree.forests, strict=True)
+        forests = tuple(with_old_labels(forest, before, unseen) for forest, before in pairs)
     return replace(tree, forests=forests, trained_on=TrainedOn(both.shape[0], counts))
 
 
@@ -102,5 +110,12 @@ def _vectors(
     return filled(shown, said), np.bincount(relevant.indices, minlength=len(new)).astype(np.int64)
 
 
-def _joined(old: Dataset, new: Dataset) -> Csr:
-    return as_csr(sp.vstack([old.relevant, new.relevant]))
+def _carried(new: Dataset) -> Dataset:
+    """Without the labels that no text carries, as the part of a larger data set may have."""
+    carried = np.bincount(new.relevant.indices, minlength=len(new.labels)) > 0
+    return replace(new, relevant=new.relevant[:, carried], labels=new.labels.only(carried))
+
+
+def _joined(old: Dataset, new: Dataset, labels: int) -> Csr:
+    """(texts, labels) of both, without labels that the model does not have."""
+    return as_csr(sp.vstack([old.relevant[:, :labels], new.relevant[:, :labels]]))
