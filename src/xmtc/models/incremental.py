@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from xmtc.core.arrays import Csr, as_csr, unit_rows
+from xmtc.core.arrays import Csr, Longs, as_csr, csr, csr_of_rows, unit_rows
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import ConfigError, DataError, did_you_mean
 from xmtc.core.interfaces import Model
-from xmtc.labels.vectors import filled, pifa
 from xmtc.linear.edit import with_labels, with_old_labels, without_labels
 from xmtc.linear.nodes import retrain_forest
 from xmtc.models.linear_tree import LinearTree
@@ -32,8 +31,11 @@ def add_labels(
     new = wide.names[len(tree.labels) :]
     if not new:
         raise DataError("there is no new label: the model has all of those names already.")
-    vectors, counts = _vectors(tree, examples, texts, new)
-    forests = tuple(with_labels(forest, vectors, tree.config.beam) for forest in tree.forests)
+    shown, relevant, counts = _shown(tree, examples, texts, new)
+    config = tree.config
+    forests = tuple(
+        with_labels(forest, shown, relevant, config.svm, config.beam) for forest in tree.forests
+    )
     counts = np.concatenate([tree.trained_on.label_counts, counts])
     seen = replace(tree.trained_on, label_counts=counts)
     return replace(tree, forests=forests, labels=wide, trained_on=seen)
@@ -95,19 +97,26 @@ def _linear_tree(model: Model) -> LinearTree:
     return model
 
 
-def _vectors(
+def _shown(
     tree: LinearTree, examples: Dataset | None, texts: dict[str, str], new: tuple[str, ...]
-) -> tuple[Csr, np.ndarray]:
-    """(new labels, features) and how many examples each has."""
-    said = unit_rows(tree.encoder.encode([texts.get(name, name) for name in new]))
-    if examples is None:
-        return said, np.zeros(len(new), np.int64)
-    relevant = examples.named_in(tree.labels).relevant[:, len(tree.labels) :]
-    relevant = as_csr(
-        sp.hstack([relevant, sp.csr_array((len(examples), len(new) - relevant.shape[1]))])
-    )
-    shown = pifa(tree.encoder.encode(examples.inputs), relevant)
-    return filled(shown, said), np.bincount(relevant.indices, minlength=len(new)).astype(np.int64)
+) -> tuple[Csr, Csr, Longs]:
+    """(examples, features), (examples, new labels), and how many examples each label has.
+
+    A label that has none learns from its own text, or from its name if there is no text.
+    """
+    known, place = len(tree.labels), {name: place for place, name in enumerate(new)}
+    rows, relevant = [], sp.csr_array((0, len(new)), dtype=np.float32)
+    if examples is not None:
+        named = examples.named_in(tree.labels).relevant[:, known:]
+        relevant = csr(named.data, named.indices, named.indptr, len(new))
+        rows.append(tree.encoder.encode(examples.inputs))
+    counts = np.bincount(relevant.indices, minlength=len(new)).astype(np.int64)
+    bare = [name for name in new if not counts[place[name]]]
+    if bare:
+        rows.append(unit_rows(tree.encoder.encode([texts.get(name, name) for name in bare])))
+        said = csr_of_rows([[place[name]] for name in bare], len(new))
+        relevant = sp.vstack([relevant, said])
+    return as_csr(sp.vstack(rows)), as_csr(relevant), counts
 
 
 def _carried(new: Dataset) -> Dataset:

@@ -134,12 +134,12 @@ def train(dataset: Dataset, config: Config) -> LinearTree:
     encoder, features = learn_encoder(dataset, config.text)
     forests = [
         train_forest(features, dataset.relevant, tree, config.svm, config.negatives, config.beam)
-        for tree in _trees(dataset, features, encoder, config)
+        for tree in trees_of(dataset, features, encoder, config)
     ]
     return LinearTree(config, encoder, tuple(forests), dataset.labels, dataset.trained_on())
 
 
-def _trees(
+def trees_of(
     dataset: Dataset, features: Csr, encoder: Tfidf | GivenFeatures, config: Config
 ) -> Iterator[LabelTree]:
     """One tree after the other; they differ by their seeds."""
