@@ -296,6 +296,24 @@ def test_labels_are_added_and_removed(capfd, tree):
     assert xmtc(capfd, *update)[0] == 0
 
 
+def test_a_plan_becomes_settings_that_train_reads(capfd, folder, tmp_path):
+    data, toml = folder / "trn.jsonl", tmp_path / "mine.toml"
+    plan = ["plan", "linear_tree", data, "--memory", "40 GB", "--set", "trees=2", "--out", toml]
+    code, output, _ = xmtc(capfd, *plan)
+    assert code == 0
+    assert "will take about" in output
+    train = ["train", "linear_tree", data, "--config", toml, "--out", tmp_path / "model"]
+    assert xmtc(capfd, *train, "--minutes", "60")[0] == 0
+    manifest = json.loads((tmp_path / "model" / "manifest.json").read_text())
+    assert manifest["settings"]["trees"] == 2
+    code, output, _ = xmtc(capfd, "plan", "one_vs_all", data, "--json")
+    assert json.loads(output)["peak_bytes"] > 1e6
+    code, _, errors = xmtc(capfd, "plan", "linear_tree", data, "--memory", "1MB")
+    assert (code, "the least we found" in errors) == (1, True)
+    assert xmtc(capfd, "plan", "linear_tree", data, "--memory", "much")[0] == 2
+    assert xmtc(capfd, *plan)[0] == 1
+
+
 def test_predict_reads_the_texts_of_a_table(capfd, folder, tmp_path):
     (tmp_path / "books.csv").write_text('Title,Year\n"sign3a, sign3b",2020\nsign1a,2021\n')
     command = ["predict", folder / "model", tmp_path / "books.csv", "--json", "-k", "1"]

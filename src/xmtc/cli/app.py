@@ -20,6 +20,7 @@ from xmtc.version import VERSION
 # command -> (module, one line for the overview, so that --help need not import the commands)
 COMMANDS = {
     "train": ("xmtc.cli.train", "Train a model on a file of labelled texts."),
+    "plan": ("xmtc.cli.plan", "Estimate time and memory of a training; fit settings to limits."),
     "predict": ("xmtc.cli.predict", "Tag texts with a trained model; streams JSON lines."),
     "evaluate": ("xmtc.cli.evaluate", "Measure a model on labelled texts it has not seen."),
     "explain": ("xmtc.cli.explain", "Show which words spoke for and against a label."),

@@ -38,7 +38,16 @@ def train(kind: str, dataset: Dataset, config: Any = None, /, **overrides: Any) 
     config: the kind's own Config, or a dict of settings; single settings win over it.
     """
     module = catalog.module_of(kind)
-    _check_dataset(dataset, "train")
+    check_dataset(dataset, "train")
+    made = config_of(kind, config, overrides)
+    check_trainable(dataset)
+    model: Model = module.train(dataset, made)
+    return model
+
+
+def config_of(kind: str, config: Any = None, overrides: Mapping[str, Any] | None = None) -> Any:
+    """The kind's own Config, from one, from a dict of settings or from nothing."""
+    module = catalog.module_of(kind)
     if config is not None and not isinstance(config, module.Config | Mapping):
         raise ConfigError(
             f"the settings are a {type(config).__name__}; give {kind}.Config or a dict. "
@@ -46,10 +55,7 @@ def train(kind: str, dataset: Dataset, config: Any = None, /, **overrides: Any) 
         )
     if isinstance(config, module.Config):
         config = settings.to_dict(config)
-    values = settings.merged(config or {}, overrides)
-    _check_trainable(dataset)
-    model: Model = module.train(dataset, settings.from_dict(module.Config, values))
-    return model
+    return settings.from_dict(module.Config, settings.merged(config or {}, overrides or {}))
 
 
 def predict(
@@ -89,7 +95,7 @@ def evaluate(
     without: (pairs, 2) texts and labels of the data set that are taken out of the answers before
     they are cut at k, as the LF data sets ask for (`filter_labels_test.txt`).
     """
-    _check_dataset(dataset, "evaluate")
+    check_dataset(dataset, "evaluate")
     require(bool(ks), "ks", ks, "name at least one cut-off, e.g. (1, 3, 5)")
     truth = dataset.named_in(model.labels)
     if without is None:
@@ -158,7 +164,8 @@ def _in_other_ids(pairs: Ints, old: LabelSpace, new: LabelSpace) -> Ints:
     return np.stack([pairs[:, 0], ids[pairs[:, 1]]], axis=1)
 
 
-def _check_dataset(dataset: Any, what: str) -> None:
+def check_dataset(dataset: Any, what: str) -> None:
+    """Raise when this is not a Dataset."""
     if not isinstance(dataset, Dataset):
         raise DataError(
             f"{what} takes a Dataset, not a {type(dataset).__name__}. Make one with "
@@ -177,7 +184,8 @@ def check_texts(texts: Any) -> None:
             raise DataError(f'text {place} is {text!r:.40}, not a string. Use "" for none.')
 
 
-def _check_trainable(dataset: Dataset) -> None:
+def check_trainable(dataset: Dataset) -> None:
+    """Raise when there is nothing to learn."""
     if not len(dataset):
         raise DataError("the training data has no texts. Check the file and its format.")
     if not dataset.relevant.nnz:

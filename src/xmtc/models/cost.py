@@ -34,6 +34,7 @@ BLOCKS = 4  # of one_vs_all's labels tried, of SIBLINGS each
 LEARNING, PER_TERM = 34, 80  # of TF-IDF, per non-zero and per term
 ENCODED, DESCRIBING = 16, 23  # TF-IDF kept, label vectors in the making, per non-zero
 REACHED = 24  # per text and node of the beam
+THREADS = 12_000_000  # of threads and their small allocations, whatever the data
 SLACK = 1.15  # of malloc, while classifiers are trained
 ASSEMBLING = 40  # of one_vs_all's weights
 
@@ -103,7 +104,7 @@ def one_vs_all_costs(dataset: Dataset) -> Callable[[Any], Estimate]:
             ENCODED * nnz + SLACK * (state + ASSEMBLING * entries),
         )
         size = _bytes(encoder.to_arrays("")) + 8 * entries
-        return Estimate(_sum(reading.times(scale), solving), int(growth), int(size))
+        return Estimate(_sum(reading.times(scale), solving), THREADS + int(growth), int(size))
 
     return estimate
 
@@ -148,7 +149,7 @@ def _tree_estimate(ground: Ground, config: linear_tree.Config, labels: int) -> E
     passing = 8 * nnz + REACHED * texts * config.beam * (config.negatives != "tfn")
     return Estimate(
         _sum(ground.reading, solving).times(ground.scale),
-        int(max(learning, describing, SLACK * (held + passing))),
+        THREADS + int(max(learning, describing, SLACK * (held + passing))),
         int(ground.encoder_bytes + config.trees * (upper.saved_bytes + leaves.saved_bytes)),
     )
 
