@@ -13,7 +13,8 @@ from xmtc.core import config as settings
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import ConfigError, require
 from xmtc.models.api import check_dataset, check_trainable, config_of
-from xmtc.models.cost import Estimate, Spent, linear_tree_costs, one_vs_all_costs
+from xmtc.models.cost import Estimate, Spent, one_vs_all_costs
+from xmtc.models.tree_cost import linear_tree_costs
 
 # kind -> what gives the estimate of any settings; a kind that is not here costs next to nothing
 COSTS: dict[str, Callable[[Dataset], Callable[[Any], Estimate]]] = {
