@@ -30,8 +30,7 @@ BLOCKS = 8  # of one_vs_all's labels tried, of SIBLINGS each
 LEARNING, PER_TERM = 34, 80  # of TF-IDF, per non-zero and per term
 ENCODED = 16  # TF-IDF kept, per non-zero
 THREADS = 6_000_000  # of threads and their small allocations, whatever the data
-SLACK = 1.15  # of malloc, while classifiers are trained
-ASSEMBLING = 40  # of one_vs_all's weights
+ASSEMBLING = 28  # per weight of one_vs_all, when they are put together
 
 
 class Spent(NamedTuple):
@@ -71,7 +70,7 @@ def one_vs_all_costs(dataset: Dataset) -> Callable[[Any], Estimate]:
         state = SIBLINGS * 4 * (features.shape[1] + 2 * rows) * thread_count()
         growth = max(
             LEARNING * nnz + PER_TERM * features.shape[1],
-            ENCODED * nnz + SLACK * (state + ASSEMBLING * entries),
+            ENCODED * nnz + state + ASSEMBLING * entries,
         )
         size = bytes_of(encoder.to_arrays("")) + 8 * entries
         return Estimate(total(reading.times(scale), solving), THREADS + int(growth), int(size))

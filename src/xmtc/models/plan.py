@@ -55,8 +55,8 @@ def plan(
     """An estimate for these settings; with limits, for the nearest settings that fit them.
 
     config: as for `train`. memory: bytes the process may have at its peak. minutes: of training.
-    A few classifiers are trained to see how fast this machine is, so this takes a while itself: up
-    to a third of the training's own time.
+    A few classifiers are trained to see how fast this machine is, so this takes a while itself: a
+    sixth to a half of the training's own time.
     """
     limits = {"memory": memory, "minutes": minutes}
     for name, limit in limits.items():

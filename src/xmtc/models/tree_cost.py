@@ -24,7 +24,6 @@ from xmtc.models.cost import (
     ENCODED,
     LEARNING,
     PER_TERM,
-    SLACK,
     THREADS,
     Estimate,
     Spent,
@@ -35,13 +34,14 @@ from xmtc.models.cost import (
 )
 from xmtc.text.encoder import learn_encoder
 
-LABELS = 2_000  # whose descriptions are made
+LABELS = 500  # whose descriptions are made
 TEXTS = 4_000  # that the upper levels are tried on
 LEAVES, SHARE = 6, 0.05  # leaves tried: at least so many, and this share of all
 MOST_ROWS = 30_000  # of a leaf that is tried
 
 # Bytes per non-zero of label vectors in the making, and per text and node of the beam.
 DESCRIBING, REACHED = 23, 24
+SLACK = 1.15  # of malloc, while classifiers are trained
 
 
 @dataclass(frozen=True)
