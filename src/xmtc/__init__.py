@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from xmtc.evaluation.report import Report
     from xmtc.models.api import evaluate, explain, load, predict, save, train
     from xmtc.models.incremental import add_labels, remove_labels, update
+    from xmtc.models.plan import Plan, plan
 
 __version__ = version.VERSION
 
@@ -48,6 +49,7 @@ _HOMES = {
     "xmtc.data.writing": ["write_dataset"],
     "xmtc.evaluation.report": ["Report"],
     "xmtc.models.incremental": ["add_labels", "remove_labels", "update"],
+    "xmtc.models.plan": ["Plan", "plan"],
     "xmtc.models.api": ["evaluate", "explain", "load", "predict", "save", "train"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -62,6 +64,7 @@ __all__ = [
     "LabelTree",
     "MissingExtra",
     "Model",
+    "Plan",
     "Ranking",
     "Report",
     "Scorer",
@@ -73,6 +76,7 @@ __all__ = [
     "evaluate",
     "explain",
     "load",
+    "plan",
     "predict",
     "read_dataset",
     "remove_labels",

@@ -214,18 +214,104 @@ def test_doctor_finds_what_is_wrong_and_draws(capfd, folder, tmp_path):
     assert (tmp_path / "zipf.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_update_learns_more_texts(capfd, folder, tmp_path):
-    train = ["train", "linear_tree", folder / "trn.jsonl", "--out", tmp_path / "tree"]
-    assert xmtc(capfd, *train)[0] == 0
+@pytest.fixture
+def tree(capfd, folder, tmp_path):
+    """A linear_tree in `tmp_path`, its training data and texts with a new label beside it."""
+    (tmp_path / "trn.jsonl").write_text((folder / "trn.jsonl").read_text())
     (tmp_path / "more.jsonl").write_text('{"text": "zebra stripes", "labels": ["zebra"]}\n')
+    train = ["train", "linear_tree", tmp_path / "trn.jsonl", "--out", tmp_path / "tree"]
+    assert xmtc(capfd, *train)[0] == 0
+    return tmp_path
+
+
+def test_update_finds_the_training_data_again_and_again(capfd, tree):
+    for place, (old, new) in enumerate([("tree", "wider"), ("wider", "widest")]):
+        command = ["update", tree / old, tree / "more.jsonl", "--out", tree / new, "--json"]
+        code, output, _ = xmtc(capfd, *command)
+        assert code == 0
+        assert json.loads(output)["new_labels"] == 1 - place
+    _, output, _ = xmtc(capfd, "inspect", tree / "widest", "--json")
+    shown = json.loads(output)
+    assert (shown["labels"], shown["texts"]) == (13, 202)
+    assert [s["texts"] for s in shown["sources"]] == [200, 1, 1]
+    assert shown["sources"][0]["path"] == str(tree / "trn.jsonl")
+    _, output, _ = xmtc(capfd, "inspect", tree / "widest")
+    assert f"learned from {tree / 'trn.jsonl'} (200 texts)" in output
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda file: file.rename(file.with_name("moved.jsonl")), "not there any more"),
+        (lambda file: file.write_text(file.read_text() * 2), "now has 400 texts"),
+        (lambda file: file.write_text(file.read_text().replace("sign", "sigh")), "other content"),
+    ],
+)
+def test_update_says_what_became_of_the_training_data(capfd, folder, tree, change, said):
+    change(tree / "trn.jsonl")
+    command = ["update", tree / "tree", tree / "more.jsonl", "--out", tree / "wider"]
+    code, _, errors = xmtc(capfd, *command)
+    assert code == 1
+    assert said in errors
+    assert "200 texts" in errors
+    assert "--train" in errors
+    assert xmtc(capfd, *command, "--train", folder / "trn.jsonl")[0] == 0
+
+
+def test_update_reads_the_old_data_as_it_was_read_before(capfd, tree):
+    table = "".join(f"sign{i}a sign{i}b;label {i}|other\n" for i in range(6))
+    (tree / "old.csv").write_text("body;tags\n" + table)
+    reading = ["--text-column", "body", "--label-column", "tags", "--label-separator", "|"]
+    train = ["train", "linear_tree", tree / "old.csv", "--out", tree / "csv", *reading]
+    assert xmtc(capfd, *train)[0] == 0
+    update = ["update", tree / "csv", tree / "more.jsonl", "--out", tree / "csv2", "--json"]
+    code, output, _ = xmtc(capfd, *update)
+    assert (code, json.loads(output)["labels"]) == (0, 8)
+
+
+def test_a_model_without_a_source_asks_for_its_data(capfd, folder, tree):
+    from xmtc import load, save
+    from xmtc.models.api import remember
+
+    save(remember(load(tree / "tree"), []), tree / "old")
+    command = ["update", tree / "old", tree / "more.jsonl", "--out", tree / "wider"]
+    code, _, errors = xmtc(capfd, *command)
+    assert (code, "--train" in errors) == (1, True)
+    assert xmtc(capfd, *command, "--train", folder / "trn.jsonl")[0] == 0
+
+
+def test_labels_are_added_and_removed(capfd, tree):
+    (tree / "labels.tsv").write_text("lion\tyellow mane sign0a\n")
     code, output, _ = xmtc(
-        capfd, "update", tmp_path / "tree", tmp_path / "more.jsonl", "--train",
-        folder / "trn.jsonl", "--out", tmp_path / "wider", "--json",
+        capfd, "labels", "add", tree / "tree", "--examples", tree / "more.jsonl", "--texts",
+        tree / "labels.tsv", "--out", tree / "more", "--json",
     )  # fmt: skip
+    assert (code, json.loads(output)["labels"]) == (0, 14)
+    remove = ["labels", "remove", tree / "more", "lion", "zebra", "--out", tree / "less"]
+    code, output, _ = xmtc(capfd, *remove)
+    assert (code, "Removed 2 labels, now 12" in output) == (0, True)
+    code, _, errors = xmtc(capfd, "labels", "add", tree / "tree", "--out", tree / "x")
+    assert (code, "--examples" in errors) == (1, True)
+    update = ["update", tree / "less", tree / "more.jsonl", "--out", tree / "again"]
+    assert xmtc(capfd, *update)[0] == 0
+
+
+def test_a_plan_becomes_settings_that_train_reads(capfd, folder, tmp_path):
+    data, toml = folder / "trn.jsonl", tmp_path / "mine.toml"
+    plan = ["plan", "linear_tree", data, "--memory", "40 GB", "--set", "trees=2", "--out", toml]
+    code, output, _ = xmtc(capfd, *plan)
     assert code == 0
-    assert json.loads(output)["new_labels"] == 1
-    _, output, _ = xmtc(capfd, "inspect", tmp_path / "wider", "--json")
-    assert json.loads(output)["labels"] == 13
+    assert "will take about" in output
+    train = ["train", "linear_tree", data, "--config", toml, "--out", tmp_path / "model"]
+    assert xmtc(capfd, *train, "--minutes", "60")[0] == 0
+    manifest = json.loads((tmp_path / "model" / "manifest.json").read_text())
+    assert manifest["settings"]["trees"] == 2
+    code, output, _ = xmtc(capfd, "plan", "one_vs_all", data, "--json")
+    assert json.loads(output)["peak_bytes"] > 1e6
+    code, _, errors = xmtc(capfd, "plan", "linear_tree", data, "--memory", "1MB")
+    assert (code, "the least we found" in errors) == (1, True)
+    assert xmtc(capfd, "plan", "linear_tree", data, "--memory", "much")[0] == 2
+    assert xmtc(capfd, *plan)[0] == 1
 
 
 def test_predict_reads_the_texts_of_a_table(capfd, folder, tmp_path):

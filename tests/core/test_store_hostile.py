@@ -377,6 +377,8 @@ def manifest_attacks():
     for kind in ("", "os", "../one_vs_all", "xmtc.models.api", "One_vs_all", "linear_tree2"):
         yield f"kind {kind!r}", forge_manifest(lambda m, kind=kind: m.update(kind=kind))
     yield "kind of another model", forge_manifest(lambda m: m.update(kind="most_frequent"))
+    for sources in (None, {}, "x", [3], [{"path": 3}], [{"run": "rm"}], [{"texts": []}]):
+        yield f"sources {sources!r}", forge_manifest(lambda m, s=sources: m.update(sources=s))
     for texts in (-1, 10**400, 1 << 63, 1.5, True):
         yield f"{texts!s:.20} texts", forge_manifest(lambda m, texts=texts: m.update(texts=texts))
     for name in ("../x", "/etc/passwd", "a/b", "", ".", "manifest.json", "extra"):

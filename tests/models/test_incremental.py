@@ -88,6 +88,22 @@ def test_an_update_can_bring_new_labels(model):
     assert updated.trained_on.label_counts[-1] == 10
 
 
+def test_a_label_added_without_a_text_survives_an_update(model):
+    wider = add_labels(model, texts={"both signs": "sign5a sign6a"})
+    updated = update(wider, planted(texts=400, labels=40), planted(texts=40, labels=40, seed=9))
+    assert "both signs" in {n for n, _ in xmtc.predict(updated, ["sign5a sign6a"], k=4)[0]}
+
+
+def test_a_removed_label_stays_away_until_new_texts_bring_it(model):
+    old, gone = planted(texts=400, labels=40), model.labels.names[5]
+    smaller = remove_labels(model, [gone])
+    without = old.take(np.flatnonzero(old.relevant[:, [5]].toarray().ravel() == 0)[:20])
+    assert gone not in update(smaller, old, without).labels.id_of
+    again = xmtc.Dataset.of(["sign5a sign5b"] * 4, [[gone]] * 4)
+    updated = update(smaller, old, again)
+    assert xmtc.predict(updated, ["sign5a sign5b"], k=1)[0][0][0] == gone
+
+
 def test_what_cannot_be_done_is_said(model):
     old = planted(texts=400, labels=40)
     with pytest.raises(xmtc.DataError, match="no new label"):

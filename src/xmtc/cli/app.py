@@ -20,10 +20,12 @@ from xmtc.version import VERSION
 # command -> (module, one line for the overview, so that --help need not import the commands)
 COMMANDS = {
     "train": ("xmtc.cli.train", "Train a model on a file of labelled texts."),
+    "plan": ("xmtc.cli.plan", "Estimate time and memory of a training; fit settings to limits."),
     "predict": ("xmtc.cli.predict", "Tag texts with a trained model; streams JSON lines."),
     "evaluate": ("xmtc.cli.evaluate", "Measure a model on labelled texts it has not seen."),
     "explain": ("xmtc.cli.explain", "Show which words spoke for and against a label."),
     "update": ("xmtc.cli.update", "Teach a linear_tree more texts and new labels."),
+    "labels": ("xmtc.cli.labels", "Add labels to a linear_tree, or remove some."),
     "inspect": ("xmtc.cli.inspect", "Show what is in a model folder."),
     "settings": ("xmtc.cli.settings", "List the settings of a kind of model."),
     "data": ("xmtc.cli.data", "Look at data sets: `data doctor`, `data convert`."),

@@ -30,7 +30,8 @@ def command(model: str, top: int, as_json: bool) -> None:
         "folder": model, "kind": manifest["kind"], "library": manifest["library"],
         "format": manifest["format"], "texts": manifest["texts"], "labels": manifest["labels"],
         "bytes": store.size_on_disk(model), "settings": manifest["settings"],
-        "arrays": manifest["arrays"], "frequent_labels": frequent,
+        "sources": manifest.get("sources", []), "arrays": manifest["arrays"],
+        "frequent_labels": frequent,
     }  # fmt: skip
     if as_json:
         print_json(summary)
@@ -43,6 +44,8 @@ def _print(summary: dict[str, Any]) -> None:
         f"{summary['folder']}: {summary['kind']}, trained on {summary['texts']:,} texts with "
         f"{summary['labels']:,} labels; {megabytes(summary['bytes'])}, xmtc {summary['library']}"
     )
+    for source in summary["sources"]:
+        click.echo(f"learned from {source['path']} ({source['texts']:,} texts)")
     settings = [[name, str(value)] for name, value in _flat(summary["settings"])]
     print_table(["setting", "value"], settings, "Settings", words=2)
     arrays = [

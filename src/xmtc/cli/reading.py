@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from xmtc.core.dataset import Dataset
+
+if TYPE_CHECKING:
+    from xmtc.core.source import Source
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,3 +41,10 @@ def read(path: str, split: str = "train", **options: Any) -> Dataset:
     if bad.count:
         click.echo(f"{path}: {bad}", err=True)
     return dataset
+
+
+def source(path: str, dataset: Dataset, split: str = "train", **options: Any) -> Source:
+    """What a model remembers of the data set that `read` gave for the same arguments."""
+    from xmtc.data.sources import source_of
+
+    return source_of(path, dataset, split=split, format=options.pop("format_"), **options)

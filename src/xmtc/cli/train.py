@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from xmtc.cli.reading import read, reading_options
+from xmtc.cli.plan import described, memory_option, minutes_option
+from xmtc.cli.reading import read, reading_options, source
 from xmtc.cli.show import json_option, megabytes, print_json, seconds
 from xmtc.models.catalog import KINDS
 
@@ -19,19 +20,24 @@ from xmtc.models.catalog import KINDS
 @click.option("--overwrite", is_flag=True, help="Replace a model that is already there.")
 @click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="A setting; repeatable.")
 @click.option("--config", "config_file", type=click.Path(), help="Settings from a TOML file.")
+@memory_option
+@minutes_option
 @click.option("--split", default="train", show_default=True, help="Which part of a data folder.")
 @reading_options
 @json_option
 def command(
     kind: str, data: str, out: str, overwrite: bool, pairs: tuple[str, ...],
-    config_file: str | None, split: str, as_json: bool, **reading: Any,
+    config_file: str | None, memory: float | None, minutes: float | None, split: str,
+    as_json: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Train a model of KIND on DATA, a file or folder of labelled texts, and save it.
 
-    `xmtc settings KIND` lists what can be set.
+    `xmtc settings KIND` lists what can be set. With --memory or --minutes, settings are changed
+    until they fit (see `xmtc plan`).
     """
     from xmtc.core import config, store
     from xmtc.models import api, catalog
+    from xmtc.models.plan import plan
 
     values = config.merged(
         config.read_toml(config_file) if config_file else {}, config.assignments(pairs)
@@ -39,9 +45,14 @@ def command(
     settings = config.from_dict(catalog.module_of(kind).Config, values)  # before the long work
     store.check_target(out, overwrite)
     dataset = read(data, split, **reading)
+    if memory or minutes:
+        made = plan(kind, dataset, settings, memory=memory, minutes=minutes)
+        click.echo(described(made), err=True)
+        settings = made.settings
     started = time.perf_counter()
     model = api.train(kind, dataset, settings)
     duration = time.perf_counter() - started
+    model = api.remember(model, [source(data, dataset, split, **reading)])
     api.save(model, out, overwrite)
     size = store.size_on_disk(out)
     result = {"kind": kind, "folder": out, "texts": len(dataset), "labels": len(model.labels),

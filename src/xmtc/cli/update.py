@@ -1,32 +1,39 @@
-"""`xmtc update MODEL MORE --train OLD --out FOLDER`"""
+"""`xmtc update MODEL MORE --out FOLDER`"""
 
 from __future__ import annotations
 
 import time
-from typing import Any
+from functools import reduce
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from xmtc.cli.reading import read, reading_options
+from xmtc.cli.reading import read, reading_options, source
 from xmtc.cli.show import json_option, print_json, seconds
+
+if TYPE_CHECKING:
+    from xmtc import Dataset
+    from xmtc.core.source import Source
 
 
 @click.command("update")
 @click.argument("model", type=click.Path())
 @click.argument("more", type=click.Path())
-@click.option("--train", "old", required=True, type=click.Path(),
-              help="The data that MODEL was trained on.")  # fmt: skip
+@click.option("--train", "old", multiple=True, type=click.Path(),
+              help="The data that MODEL was trained on, if it is not where it was; repeatable.",
+              )  # fmt: skip
 @click.option("--out", required=True, type=click.Path(), help="Folder for the new model.")
 @click.option("--overwrite", is_flag=True, help="Replace a model that is already there.")
 @reading_options
 @json_option
 def command(
-    model: str, more: str, old: str, out: str, overwrite: bool, as_json: bool, **reading: Any
-) -> None:
+    model: str, more: str, old: tuple[str, ...], out: str, overwrite: bool, as_json: bool,
+    **reading: Any,
+) -> None:  # fmt: skip
     """Teach a linear_tree the labelled texts in MORE; only what they touch is trained again.
 
     The vocabulary and the tree stay; new labels are added. A model holds no texts, so its training
-    data is read again.
+    data is read again from where it was.
     """
     from xmtc.core import store
     from xmtc.models import api
@@ -34,11 +41,13 @@ def command(
 
     loaded = api.load(model)
     store.check_target(out, overwrite)
-    before, after = read(old, "train", **reading), read(more, "train", **reading)
+    before, sources = _trained_on(loaded.trained_on.sources, old, reading)
+    after = read(more, **reading)
     started = time.perf_counter()
     updated = update(loaded, before, after)
     duration = time.perf_counter() - started
-    api.save(updated, out, overwrite)
+    knowing = api.remember(updated, [*sources, source(more, after, **reading)])
+    api.save(knowing, out, overwrite)
     added = len(updated.labels) - len(loaded.labels)
     if as_json:
         print_json({"folder": out, "texts": updated.trained_on.texts, "new_labels": added,
@@ -46,3 +55,17 @@ def command(
     else:
         click.echo(f"Learned {len(after):,} more texts and {added:,} new labels in "
                    f"{seconds(duration)}; saved to {out}")  # fmt: skip
+
+
+def _trained_on(
+    known: tuple[Source, ...], given: tuple[str, ...], reading: dict[str, Any]
+) -> tuple[Dataset, list[Source]]:
+    """The old texts: those given, or else from where the model says that they are."""
+    from xmtc.core.dataset import Dataset
+    from xmtc.data.sources import read_again
+
+    if not given:
+        return read_again(known), list(known)
+    parts = [read(path, **reading) for path in given]
+    sources = [source(path, part, **reading) for path, part in zip(given, parts, strict=True)]
+    return reduce(Dataset.joined, parts), sources

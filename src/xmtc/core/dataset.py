@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from xmtc.core.arrays import Csr, Inputs, Ints, Longs, as_csr, csr, csr_of_rows
 from xmtc.core.errors import DataError
 from xmtc.core.labels import LabelSpace
+from xmtc.core.source import Source
 
 OTHER_TEXT_COLUMNS = ("document", "abstract")  # where there is neither text nor title nor content
 LABEL_COLUMNS = ("labels", "label", "target_ind", "tags", "subjects")
@@ -22,6 +24,7 @@ class TrainedOn:
 
     texts: int
     label_counts: Longs  # (labels,) how many training texts carry each label
+    sources: tuple[Source, ...] = ()  # where the texts came from, if that is known
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,6 +114,18 @@ class Dataset:
         held_out = min(max(1, round(share * len(self))), len(self) - 1)
         return self.take(np.sort(order[held_out:])), self.take(np.sort(order[:held_out]))
 
+    def joined(self, other: Dataset) -> Dataset:
+        """These texts and then the other's; labels that only the other has come last."""
+        labels = self.labels.extended_by(other.labels.names)
+        mine, theirs = self.named_in(labels), other.named_in(labels)
+        return Dataset(
+            [*self.texts, *other.texts],
+            _stacked(mine.relevant, theirs.relevant),
+            labels,
+            None if self.texts or self.features is None or other.features is None
+            else _stacked(self.features, other.features),
+        )  # fmt: skip
+
     def named_in(self, labels: LabelSpace) -> Dataset:
         """The same truth in the ids of `labels`; names unknown there get ids after its own."""
         wide = labels.extended_by(self.labels.names)
@@ -127,6 +142,12 @@ def _ones(relevant: Csr) -> Csr:
         clean = clean.copy()
         clean.eliminate_zeros()
     return clean
+
+
+def _stacked(above: Csr, below: Csr) -> Csr:
+    width = max(above.shape[1], below.shape[1])
+    wide = [csr(part.data, part.indices, part.indptr, width) for part in (above, below)]
+    return as_csr(sp.vstack(wide))
 
 
 def text_fields(names: Iterable[str], asked: str | None) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ import shutil
 import stat
 import uuid
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from xmtc.core.dataset import TrainedOn
 from xmtc.core.errors import StoreError
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, trusted
+from xmtc.core.source import source_from_dict
 from xmtc.version import VERSION
 
 FORMAT = 1
@@ -67,7 +69,9 @@ def read(folder: str | Path) -> tuple[str, Parts]:
     fit = counts.dtype == np.int64 and counts.shape == (len(labels),)
     if not fit or (len(counts) and not 0 <= counts.min() <= counts.max() <= texts):
         raise StoreError(f"{folder}: the label counts do not fit {len(labels)} labels and texts.")
-    return manifest["kind"], Parts(manifest["settings"], labels, TrainedOn(texts, counts), arrays)
+    sources = trusted(lambda: tuple(map(source_from_dict, manifest.get("sources", []))))
+    seen = TrainedOn(texts, counts, sources)
+    return manifest["kind"], Parts(manifest["settings"], labels, seen, arrays)
 
 
 def read_manifest(folder: str | Path) -> dict[str, Any]:
@@ -145,6 +149,8 @@ def _write_manifest(draft: Path, kind: str, parts: Parts, arrays: Mapping[str, A
             for name, array in sorted(arrays.items())
         },
     }
+    if parts.trained_on.sources:
+        manifest["sources"] = [asdict(source) for source in parts.trained_on.sources]
     manifest["sha256"] = _manifest_hash(manifest)
     text = json.dumps(manifest, indent=1, allow_nan=False)
     (draft / MANIFEST).write_text(text, encoding="utf-8")
@@ -223,6 +229,8 @@ def _check_manifest(path: Path, manifest: Any) -> None:
     for name, entry in manifest["files"].items():
         if not isinstance(entry, dict) or type(entry.get("bytes")) is not int:
             raise StoreError(f"{path} does not say how large {name} is.")
+    if type(manifest.get("sources", [])) is not list:
+        raise StoreError(f"{path}: 'sources' is not a list.")
     if not 0 <= manifest["texts"] < 1 << 63:
         raise StoreError(f"{path}: {manifest['texts']} texts are impossible.")
 

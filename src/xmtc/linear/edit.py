@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
-from xmtc.core.arrays import Array, Csr, Ints
+from xmtc.core.arrays import Array, Csr, Ints, as_csr, unit_rows
 from xmtc.core.tree import LabelTree
 from xmtc.linear.forest import Chunk, Forest, chunk_of, forest_of
+from xmtc.linear.nodes import train_forest
+from xmtc.linear.svm import SvmConfig
 
-YES = 2.0  # a new label's weights are this many times its own vector ...
-NO = -1.0  # ... and its bias this: a text just like it scores +1, an unrelated one -1
+# A new label knows few texts it does not belong to, so it says yes too easily. With this much off
+# its margin the old labels keep their accuracy to 0.1 points (docs/how-to/update-a-model.md).
+CAUTION = 0.6
 
 
 def without_labels(forest: Forest, kept: Array) -> Forest:
@@ -24,22 +28,42 @@ def without_labels(forest: Forest, kept: Array) -> Forest:
     return forest_of(tree, chunks, forest.feature_count)
 
 
-def with_labels(forest: Forest, vectors: Csr, beam: int) -> Forest:
-    """The forest with a label more for each row of `vectors` (new labels, features), after the old.
+def with_labels(forest: Forest, texts: Csr, relevant: Csr, config: SvmConfig, beam: int) -> Forest:
+    """The forest with more labels, after the old: each learned from its `texts`, at its leaf.
 
-    Each goes to the leaf that the tree itself leads its vector to, and is recognised by being like
-    it.
+    texts: (examples, features). relevant: (examples, new labels). A label goes to the leaf that the
+    tree itself leads its examples to, and is told from the other examples and from its siblings.
     """
-    leaves = _leaves_for(forest, vectors, beam)
+    leaves = _leaves_for(forest, unit_rows(as_csr(relevant.T @ texts)), beam)
     chunks = [forest.chunk(node) for node in range(forest.inner_nodes)]
-    for row, leaf in enumerate(leaves):
+    for leaf in np.unique(leaves):
         node = forest.first_leaf + leaf
-        begin, end = vectors.indptr[row : row + 2]
-        chunks[node] = _with_child(
-            chunks[node], vectors.indices[begin:end], vectors.data[begin:end]
+        chunks[node] = _with_children(
+            chunks[node], texts, relevant[:, np.flatnonzero(leaves == leaf)], config
         )
     parents = np.concatenate([forest.tree.parents[-1], leaves]).astype(np.int32)
     return forest_of(LabelTree((*forest.tree.parents[:-1], parents)), chunks, forest.feature_count)
+
+
+def with_old_labels(forest: Forest, old: Forest, kept: Array) -> Forest:
+    """The forest with the classifiers that `old` has for the labels where `kept` is True."""
+    children = forest.tree.children[-1]
+    chunks = [forest.chunk(node) for node in range(forest.inner_nodes)]
+    for leaf in np.unique(forest.tree.parents[-1][kept]):
+        mine = children.nodes[children.start[leaf] : children.start[leaf + 1]]
+        node = forest.first_leaf + leaf
+        chunks[node] = _mixed(chunks[node], old.chunk(node), kept[mine])
+    return forest_of(forest.tree, chunks, forest.feature_count)
+
+
+def _mixed(chunk: Chunk, old: Chunk, from_old: Array) -> Chunk:
+    parts = []
+    for some, wanted in ((chunk, ~from_old), (old, from_old)):
+        stays = wanted[some.siblings]
+        rows = _feature_of_each(some)[stays]
+        parts.append((rows, some.siblings[stays], some.values[stays]))
+    rows, siblings, values = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return chunk_of(rows, siblings, values, np.where(from_old, old.biases, chunk.biases))
 
 
 def _leaves_for(forest: Forest, vectors: Csr, beam: int) -> Ints:
@@ -62,12 +86,29 @@ def _keep_children(chunk: Chunk, kept: Array) -> Chunk:
     )  # fmt: skip
 
 
-def _with_child(chunk: Chunk, features: Ints, values: Array) -> Chunk:
-    rows = np.repeat(chunk.features, np.diff(chunk.entry_start))
-    place = np.full(len(features), len(chunk.biases))
+def _with_children(chunk: Chunk, texts: Csr, relevant: Csr, config: SvmConfig) -> Chunk:
+    """The chunk with new children, in the order of the columns of `relevant`."""
+    likenesses = _typical_texts(chunk, texts.shape[1])
+    rows = as_csr(sp.vstack([texts, likenesses]))
+    nobody = sp.csr_array((likenesses.shape[0], relevant.shape[1]), dtype=np.float32)
+    flat = LabelTree.flat(relevant.shape[1])
+    new = train_forest(rows, as_csr(sp.vstack([relevant, nobody])), flat, config).chunk(0)
     return chunk_of(
-        np.concatenate([rows, features]),
-        np.concatenate([chunk.siblings, place]),
-        np.concatenate([chunk.values, YES * values]),
-        np.append(chunk.biases, np.float32(NO)),
+        np.concatenate([_feature_of_each(chunk), _feature_of_each(new)]),
+        np.concatenate([chunk.siblings, new.siblings + np.int32(len(chunk.biases))]),
+        np.concatenate([chunk.values, new.values]),
+        np.concatenate([chunk.biases, new.biases - np.float32(CAUTION)]),
     )
+
+
+def _typical_texts(chunk: Chunk, features: int) -> Csr:
+    """(children, features): for each child a text of all that speaks for it."""
+    speaks = chunk.values > 0
+    places = (chunk.siblings[speaks], _feature_of_each(chunk)[speaks])
+    shape = (len(chunk.biases), features)
+    return unit_rows(as_csr(sp.coo_array((chunk.values[speaks], places), shape=shape)))
+
+
+def _feature_of_each(chunk: Chunk) -> Ints:
+    """(entries,) the feature of each weight."""
+    return np.repeat(chunk.features, np.diff(chunk.entry_start))

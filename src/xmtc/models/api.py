@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from xmtc.core.errors import ConfigError, DataError, StoreError, did_you_mean, r
 from xmtc.core.interfaces import Model
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import trusted
+from xmtc.core.source import Source
 from xmtc.evaluation.report import Report, evaluate_ranking
 from xmtc.linear.explain import Evidence
 from xmtc.models import catalog
@@ -37,7 +38,16 @@ def train(kind: str, dataset: Dataset, config: Any = None, /, **overrides: Any) 
     config: the kind's own Config, or a dict of settings; single settings win over it.
     """
     module = catalog.module_of(kind)
-    _check_dataset(dataset, "train")
+    check_dataset(dataset, "train")
+    made = config_of(kind, config, overrides)
+    check_trainable(dataset)
+    model: Model = module.train(dataset, made)
+    return model
+
+
+def config_of(kind: str, config: Any = None, overrides: Mapping[str, Any] | None = None) -> Any:
+    """The kind's own Config, from one, from a dict of settings or from nothing."""
+    module = catalog.module_of(kind)
     if config is not None and not isinstance(config, module.Config | Mapping):
         raise ConfigError(
             f"the settings are a {type(config).__name__}; give {kind}.Config or a dict. "
@@ -45,10 +55,7 @@ def train(kind: str, dataset: Dataset, config: Any = None, /, **overrides: Any) 
         )
     if isinstance(config, module.Config):
         config = settings.to_dict(config)
-    values = settings.merged(config or {}, overrides)
-    _check_trainable(dataset)
-    model: Model = module.train(dataset, settings.from_dict(module.Config, values))
-    return model
+    return settings.from_dict(module.Config, settings.merged(config or {}, overrides or {}))
 
 
 def predict(
@@ -88,7 +95,7 @@ def evaluate(
     without: (pairs, 2) texts and labels of the data set that are taken out of the answers before
     they are cut at k, as the LF data sets ask for (`filter_labels_test.txt`).
     """
-    _check_dataset(dataset, "evaluate")
+    check_dataset(dataset, "evaluate")
     require(bool(ks), "ks", ks, "name at least one cut-off, e.g. (1, 3, 5)")
     truth = dataset.named_in(model.labels)
     if without is None:
@@ -114,6 +121,13 @@ def explain(model: Model, text: str, k: int = 3) -> list[Explanation]:
 def save(model: Model, folder: str | Path, overwrite: bool = False) -> None:
     """Write the model to a folder of its own; it appears whole or not at all."""
     store.write(model.kind, model.to_parts(), folder, overwrite)
+
+
+def remember(model: Model, sources: Sequence[Source]) -> Model:
+    """The model, knowing where its training data is, so that `xmtc update` finds it."""
+    seen = replace(model.trained_on, sources=tuple(sources))
+    knowing: Model = replace(cast(Any, model), trained_on=seen)
+    return knowing
 
 
 def load(folder: str | Path) -> Model:
@@ -152,7 +166,8 @@ def _in_other_ids(pairs: Ints, old: LabelSpace, new: LabelSpace) -> Ints:
     return np.stack([pairs[:, 0], ids[pairs[:, 1]]], axis=1)
 
 
-def _check_dataset(dataset: Any, what: str) -> None:
+def check_dataset(dataset: Any, what: str) -> None:
+    """Raise when this is not a Dataset."""
     if not isinstance(dataset, Dataset):
         raise DataError(
             f"{what} takes a Dataset, not a {type(dataset).__name__}. Make one with "
@@ -171,7 +186,8 @@ def check_texts(texts: Any) -> None:
             raise DataError(f'text {place} is {text!r:.40}, not a string. Use "" for none.')
 
 
-def _check_trainable(dataset: Dataset) -> None:
+def check_trainable(dataset: Dataset) -> None:
+    """Raise when there is nothing to learn."""
     if not len(dataset):
         raise DataError("the training data has no texts. Check the file and its format.")
     if not dataset.relevant.nnz:

@@ -8,12 +8,11 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from xmtc.core.arrays import Csr, as_csr, unit_rows
+from xmtc.core.arrays import Csr, Longs, as_csr, csr, csr_of_rows, unit_rows
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import ConfigError, DataError, did_you_mean
 from xmtc.core.interfaces import Model
-from xmtc.labels.vectors import filled, pifa
-from xmtc.linear.edit import with_labels, without_labels
+from xmtc.linear.edit import with_labels, with_old_labels, without_labels
 from xmtc.linear.nodes import retrain_forest
 from xmtc.models.linear_tree import LinearTree, kept_as
 
@@ -32,10 +31,13 @@ def add_labels(
     new = wide.names[len(tree.labels) :]
     if not new:
         raise DataError("there is no new label: the model has all of those names already.")
-    vectors, counts = _vectors(tree, examples, texts, new)
-    wider = (with_labels(forest, vectors, tree.config.beam) for forest in tree.forests)
-    forests = kept_as(tree.config, wider)
-    seen = TrainedOn(tree.trained_on.texts, np.concatenate([tree.trained_on.label_counts, counts]))
+    shown, relevant, counts = _shown(tree, examples, texts, new)
+    config = tree.config
+    forests = kept_as(config, (
+        with_labels(forest, shown, relevant, config.svm, config.beam) for forest in tree.forests
+    ))  # fmt: skip
+    counts = np.concatenate([tree.trained_on.label_counts, counts])
+    seen = replace(tree.trained_on, label_counts=counts)
     return replace(tree, forests=forests, labels=wide, trained_on=seen)
 
 
@@ -52,14 +54,15 @@ def remove_labels(model: Model, names: Iterable[str]) -> LinearTree:
     forests = kept_as(tree.config, (without_labels(forest, kept) for forest in tree.forests))
     counts = tree.trained_on.label_counts[kept]
     return replace(tree, forests=forests, labels=tree.labels.only(kept),
-                   trained_on=TrainedOn(tree.trained_on.texts, counts))  # fmt: skip
+                   trained_on=replace(tree.trained_on, label_counts=counts))  # fmt: skip
 
 
 def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
     """The model after more texts: only the nodes that the new texts reach are trained again.
 
     old: what the model was trained on; its vocabulary and its tree stay. Labels that only the new
-    texts have are added.
+    texts have are added. Labels that no text carries, because they were added with examples of
+    their own, stay as they are; those that were removed stay away unless the new texts have them.
     """
     tree = _linear_tree(model)
     if len(old) != tree.trained_on.texts:
@@ -67,10 +70,11 @@ def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
             f"the model was trained on {tree.trained_on.texts:,} texts, the old data has "
             f"{len(old):,}. Give the same training data."
         )
+    new = _carried(new)
     unknown = new.named_in(tree.labels).labels.names[len(tree.labels) :]
     if unknown:
         tree = add_labels(tree, new)
-    both = _joined(old.named_in(tree.labels), new.named_in(tree.labels))
+    both = _joined(old.named_in(tree.labels), new.named_in(tree.labels), len(tree.labels))
     features = as_csr(sp.vstack([tree.encoder.encode(part.inputs) for part in (old, new)]))
     fresh = np.arange(both.shape[0]) >= len(old)
     config = tree.config
@@ -80,6 +84,11 @@ def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
         for forest in tree.forests
     ))  # fmt: skip
     counts = np.bincount(both.indices, minlength=len(tree.labels)).astype(np.int64)
+    unseen = counts == 0
+    if unseen.any():
+        counts = np.where(unseen, tree.trained_on.label_counts, counts)
+        pairs = zip(forests, tree.forests, strict=True)
+        forests = kept_as(config, (with_old_labels(*pair, unseen) for pair in pairs))
     return replace(tree, forests=forests, trained_on=TrainedOn(both.shape[0], counts))
 
 
@@ -89,20 +98,34 @@ def _linear_tree(model: Model) -> LinearTree:
     return model
 
 
-def _vectors(
+def _shown(
     tree: LinearTree, examples: Dataset | None, texts: dict[str, str], new: tuple[str, ...]
-) -> tuple[Csr, np.ndarray]:
-    """(new labels, features) and how many examples each has."""
-    said = unit_rows(tree.encoder.encode([texts.get(name, name) for name in new]))
-    if examples is None:
-        return said, np.zeros(len(new), np.int64)
-    relevant = examples.named_in(tree.labels).relevant[:, len(tree.labels) :]
-    relevant = as_csr(
-        sp.hstack([relevant, sp.csr_array((len(examples), len(new) - relevant.shape[1]))])
-    )
-    shown = pifa(tree.encoder.encode(examples.inputs), relevant)
-    return filled(shown, said), np.bincount(relevant.indices, minlength=len(new)).astype(np.int64)
+) -> tuple[Csr, Csr, Longs]:
+    """(examples, features), (examples, new labels), and how many examples each label has.
+
+    A label that has none learns from its own text, or from its name if there is no text.
+    """
+    known, place = len(tree.labels), {name: place for place, name in enumerate(new)}
+    rows, relevant = [], sp.csr_array((0, len(new)), dtype=np.float32)
+    if examples is not None:
+        named = examples.named_in(tree.labels).relevant[:, known:]
+        relevant = csr(named.data, named.indices, named.indptr, len(new))
+        rows.append(tree.encoder.encode(examples.inputs))
+    counts = np.bincount(relevant.indices, minlength=len(new)).astype(np.int64)
+    bare = [name for name in new if not counts[place[name]]]
+    if bare:
+        rows.append(unit_rows(tree.encoder.encode([texts.get(name, name) for name in bare])))
+        said = csr_of_rows([[place[name]] for name in bare], len(new))
+        relevant = sp.vstack([relevant, said])
+    return as_csr(sp.vstack(rows)), as_csr(relevant), counts
 
 
-def _joined(old: Dataset, new: Dataset) -> Csr:
-    return as_csr(sp.vstack([old.relevant, new.relevant]))
+def _carried(new: Dataset) -> Dataset:
+    """Without the labels that no text carries, as the part of a larger data set may have."""
+    carried = np.bincount(new.relevant.indices, minlength=len(new.labels)) > 0
+    return replace(new, relevant=new.relevant[:, carried], labels=new.labels.only(carried))
+
+
+def _joined(old: Dataset, new: Dataset, labels: int) -> Csr:
+    """(texts, labels) of both, without labels that the model does not have."""
+    return as_csr(sp.vstack([old.relevant[:, :labels], new.relevant[:, :labels]]))

@@ -144,7 +144,7 @@ def train(dataset: Dataset, config: Config) -> LinearTree:
     forests = kept_as(config, (
         train_forest(features, dataset.relevant, tree, config.svm, config.negatives, config.beam,
                      config.relevance)
-        for tree in _trees(dataset, features, encoder, config)
+        for tree in trees_of(dataset, features, encoder, config)
     ))  # fmt: skip
     return LinearTree(config, encoder, forests, dataset.labels, dataset.trained_on())
 
@@ -154,7 +154,7 @@ def kept_as(config: Config, forests: Iterable[Forest]) -> tuple[Forest, ...]:
     return tuple(forest.as_int8() if config.weights == "int8" else forest for forest in forests)
 
 
-def _trees(
+def trees_of(
     dataset: Dataset, features: Csr, encoder: Tfidf | GivenFeatures, config: Config
 ) -> Iterator[LabelTree]:
     """One tree after the other; they differ by their seeds."""

@@ -1,0 +1,171 @@
+"""update, add_labels and remove_labels: what they cost, and what they do to the old labels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.kit import Claim, Measurement, Options, dataset, one, say, timed
+
+if TYPE_CHECKING:
+    from xmtc import Dataset, Model
+
+SETTINGS: dict[str, Any] = {
+    "data": ["eurlex4k-proxy", "debian-deps"],
+    "parts": "training part only: a tenth held out (seed 7) to evaluate; of the rest a tenth "
+    "(seed 7) comes as the update",
+    "labels": 100,  # added and removed, drawn with seed 7 among those with at least `examples`
+    "examples": 5,  # per added label
+    "ks": [1, 3, 5],
+    "remarks": [
+        "P@k of old labels: only old labels may be ranked, and only they are true",
+        "P@k elsewhere: texts that carry none of the added labels, all labels compete",
+        "linear_tree with its defaults; kernels compiled beforehand",
+    ],
+}
+POINTS = 0.1
+
+
+def run(options: Options) -> list[Measurement]:
+    """Both data sets, each change after the other."""
+    import xmtc
+
+    xmtc.set_threads(options.threads)
+    xmtc.train("linear_tree", dataset(options, "eurlex4k-proxy").take(range(500)))
+    rows = []
+    for name in SETTINGS["data"]:
+        rest, held_out = dataset(options, name).split(0.1, seed=7)
+        rest = _carried(rest)
+        rows += [{"data": name, **row} for row in _update(rest, held_out)]
+        rows += [{"data": name, **row} for row in _add(rest, held_out)]
+        rows += [{"data": name, **row} for row in _remove(rest, held_out)]
+    return rows
+
+
+def check(measurements: list[Measurement]) -> list[Claim]:
+    """Differences in points; the time of an update beside that of training anew."""
+    claims = []
+    for name in SETTINGS["data"]:
+        for change in ("update", "add", "elsewhere", "remove"):
+            before = one(measurements, data=name, change=change, when="before")
+            after = one(measurements, data=name, change=change, when="after")
+            worst = min(after[f"P@{k}"] - before[f"P@{k}"] for k in SETTINGS["ks"])
+            claims.append(Claim(f"{name}, {change}: P@k of old labels falls by at most "
+                                f"{POINTS} points (worst)", worst >= -POINTS, worst))  # fmt: skip
+        updated = one(measurements, data=name, change="update", when="after")
+        anew = one(measurements, data=name, change="update", when="trained anew")
+        share = updated["cpu_seconds"] / anew["cpu_seconds"]
+        claims.append(Claim(f"{name}: an update takes less than training anew (times its cpu)",
+                            share < 1, share))  # fmt: skip
+    return claims
+
+
+def _update(rest: Dataset, held_out: Dataset) -> list[Measurement]:
+    import xmtc
+
+    base, more = (_carried(part) for part in rest.split(0.1, seed=7))
+    old = base.labels.names
+    model, first = timed(lambda: xmtc.train("linear_tree", base))
+    updated, second = timed(lambda: xmtc.update(model, base, more))
+    anew, third = timed(lambda: xmtc.train("linear_tree", rest))
+    say(f"update {second.cpu_seconds:.1f} cpu s, anew {third.cpu_seconds:.1f} cpu s")
+    return [
+        {"change": "update", "when": when, "texts": made.trained_on.texts,
+         "labels": len(made.labels), "seconds": round(timing.seconds, 2),
+         "cpu_seconds": round(timing.cpu_seconds, 2), **_quality(made, held_out, old)}
+        for when, made, timing in (("before", model, first), ("after", updated, second),
+                                   ("trained anew", anew, third))
+    ]  # fmt: skip
+
+
+def _add(rest: Dataset, held_out: Dataset) -> list[Measurement]:
+    import xmtc
+
+    added = _drawn(rest)
+    base = _without(rest, added)
+    examples = _examples(rest, added)
+    model, first = timed(lambda: xmtc.train("linear_tree", base))
+    wider, second = timed(lambda: xmtc.add_labels(model, examples))
+    mine = held_out.named_in(rest.labels).relevant[:, added].sum(axis=1)
+    elsewhere = held_out.take(np.flatnonzero(np.asarray(mine).ravel() == 0))
+    only = held_out.take(np.flatnonzero(np.asarray(mine).ravel() > 0))
+    new = [rest.labels.names[label] for label in added]
+    rows: list[Measurement] = []
+    for when, made, timing in (("before", model, first), ("after", wider, second)):
+        spent = {"texts": made.trained_on.texts, "labels": len(made.labels),
+                 "seconds": round(timing.seconds, 2), "cpu_seconds": round(timing.cpu_seconds, 2),
+                 }  # fmt: skip
+        everything = {"change": "add, all labels", "when": when, **_quality(made, held_out)}
+        rows += [
+            {"change": "add", "when": when, **spent,
+             **_quality(made, held_out, base.labels.names)},
+            {"change": "elsewhere", "when": when, **_quality(made, elsewhere)},
+            everything,
+        ]  # fmt: skip
+    rows.append({"change": "the new labels", "when": "after", **_quality(wider, only, new)})
+    return rows
+
+
+def _remove(rest: Dataset, held_out: Dataset) -> list[Measurement]:
+    import xmtc
+
+    gone = _drawn(rest)
+    kept = _without(rest, gone).labels.names
+    model = xmtc.train("linear_tree", rest)
+    names = [rest.labels.names[label] for label in gone]
+    smaller, timing = timed(lambda: xmtc.remove_labels(model, names))
+    return [
+        {"change": "remove", "when": "before", "labels": len(model.labels),
+         **_quality(model, held_out, kept)},
+        {"change": "remove", "when": "after", "labels": len(smaller.labels),
+         "seconds": round(timing.seconds, 2), "cpu_seconds": round(timing.cpu_seconds, 2),
+         **_quality(smaller, held_out, kept)},
+    ]  # fmt: skip
+
+
+def _quality(model: Model, texts: Dataset, labels: Any = None) -> dict[str, float]:
+    """P@k where only these labels may be ranked, and only they are true."""
+    from xmtc.evaluation.report import evaluate_ranking
+
+    truth, known = texts.named_in(model.labels), len(model.labels)
+    allowed = np.ones(known, bool) if labels is None else np.isin(model.labels.names, labels)
+    relevant = truth.relevant
+    if labels is not None:
+        relevant = relevant[:, np.flatnonzero(allowed)]
+        places = np.full(known + 1, -1, np.int32)
+        places[np.flatnonzero(allowed)] = np.arange(allowed.sum())
+    ranking = model.rank(truth.inputs, max(SETTINGS["ks"]), allowed)
+    if labels is not None:
+        ranking = replace(ranking, labels=places[ranking.labels])
+    metrics = evaluate_ranking(ranking, relevant, ks=tuple(SETTINGS["ks"])).metrics
+    return {f"P@{k}": round(metrics[f"P@{k}"], 3) for k in SETTINGS["ks"]}
+
+
+def _drawn(rest: Dataset) -> Any:
+    counts = rest.trained_on().label_counts
+    often = np.flatnonzero(counts >= SETTINGS["examples"])
+    return np.sort(np.random.default_rng(7).choice(often, SETTINGS["labels"], replace=False))
+
+
+def _examples(rest: Dataset, labels: Any) -> Dataset:
+    """A few texts per label, with these labels only."""
+    columns = rest.relevant[:, labels].tocsc()
+    rows = np.concatenate([
+        columns.indices[columns.indptr[place] :][: SETTINGS["examples"]]
+        for place in range(len(labels))
+    ])  # fmt: skip
+    chosen = rest.take(np.unique(rows))
+    keep = np.isin(np.arange(len(rest.labels)), labels)
+    return replace(chosen, relevant=chosen.relevant[:, keep], labels=rest.labels.only(keep))
+
+
+def _without(rest: Dataset, labels: Any) -> Dataset:
+    keep = ~np.isin(np.arange(len(rest.labels)), labels)
+    return replace(rest, relevant=rest.relevant[:, keep], labels=rest.labels.only(keep))
+
+
+def _carried(part: Dataset) -> Dataset:
+    keep = np.bincount(part.relevant.indices, minlength=len(part.labels)) > 0
+    return replace(part, relevant=part.relevant[:, keep], labels=part.labels.only(keep))

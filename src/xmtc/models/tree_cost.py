@@ -1,0 +1,204 @@
+"""What training a linear_tree will cost: its tree is made, a part of its classifiers is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from xmtc.core.arrays import Array, Csr, Ints, Longs
+from xmtc.core.dataset import Dataset
+from xmtc.core.ranking import NO_LABEL
+from xmtc.core.threads import in_threads, thread_count
+from xmtc.core.tree import LabelTree
+from xmtc.kernels.svm import SIBLINGS
+from xmtc.linear.forest import Forest
+from xmtc.linear.nodes import train_forest
+from xmtc.linear.saved import forest_arrays
+from xmtc.linear.svm import SvmConfig
+from xmtc.models import linear_tree
+from xmtc.models.cost import (
+    ENCODED,
+    LEARNING,
+    PER_TERM,
+    THREADS,
+    Estimate,
+    Spent,
+    bytes_of,
+    sample,
+    timed,
+    total,
+)
+from xmtc.text.encoder import learn_encoder
+
+LABELS = 500  # whose descriptions are made
+TEXTS = 4_000  # that the upper levels are tried on
+LEAVES, SHARE = 6, 0.05  # leaves tried: at least so many, and this share of all
+MOST_ROWS = 30_000  # of a leaf that is tried
+
+# Bytes per non-zero of label vectors in the making, and per text and node of the beam.
+DESCRIBING, REACHED = 23, 24
+SLACK = 1.15  # of malloc, while classifiers are trained
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What is the same whatever the classifiers: texts encoded, labels described and clustered."""
+
+    features: Csr
+    relevant: Csr
+    tree: LabelTree
+    described: float  # non-zeros of the label vectors
+    encoder_bytes: int
+    reading: Spent
+    clustering: Spent
+    scale: float  # texts in all per text looked at
+
+
+def linear_tree_costs(dataset: Dataset) -> Callable[[Any], Estimate]:
+    """Settings -> estimate. What does not depend on the classifiers is found out once."""
+    ground = lru_cache(maxsize=2)(lambda config: _ground(dataset, config))
+
+    def estimate(config: linear_tree.Config) -> Estimate:
+        same = replace(config, svm=SvmConfig(), negatives="tfn", beam=1, trust=0.5, trees=1)
+        return _estimate(ground(same), config)
+
+    return estimate
+
+
+def _ground(dataset: Dataset, config: linear_tree.Config) -> Ground:
+    some, scale = sample(dataset)
+    (encoder, features), reading = timed(lambda: learn_encoder(some, config.text))
+    tree, clustering = timed(lambda: next(linear_tree.trees_of(some, features, encoder, config)))
+    return Ground(
+        features, some.relevant, tree, _described(some, features), bytes_of(encoder.to_arrays("")),
+        reading, clustering, scale,
+    )  # fmt: skip
+
+
+def _described(dataset: Dataset, features: Csr) -> float:
+    """Non-zeros of the label vectors, from some labels."""
+    labels = np.random.default_rng(0).permutation(len(dataset.labels))[:LABELS]
+    vectors = dataset.relevant[:, np.sort(labels)].T @ features
+    return float(vectors.nnz / max(1, len(labels)) * len(dataset.labels))
+
+
+def _estimate(ground: Ground, config: linear_tree.Config) -> Estimate:
+    upper = _upper(ground, config)
+    leaves = _leaves(ground, config, upper.reached)
+    heavier = ground.scale**upper.growth
+    forest = (upper.forest_bytes + leaves.forest_bytes) * heavier
+    saved = (upper.saved_bytes + leaves.saved_bytes) * heavier
+    solving = total(ground.clustering, upper.spent, leaves.spent).times(config.trees)
+    nnz, described = ground.features.nnz * ground.scale, ground.described * ground.scale
+    texts = ground.features.shape[0] * ground.scale
+    learning = LEARNING * nnz + PER_TERM * ground.features.shape[1]
+    describing = ENCODED * nnz + DESCRIBING * described
+    held = 8 * (nnz + described) + (config.trees + 1) * forest
+    passing = 8 * nnz + REACHED * texts * config.beam * (config.negatives != "tfn")
+    return Estimate(
+        total(ground.reading, solving).times(ground.scale),
+        THREADS + int(max(learning, describing, SLACK * (held + passing))),
+        int(ground.encoder_bytes + config.trees * saved),
+    )
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a tree, extrapolated from what was tried of it."""
+
+    spent: Spent
+    forest_bytes: float
+    saved_bytes: float
+
+
+@dataclass(frozen=True)
+class Upper(Part):
+    """All levels but the last."""
+
+    reached: Array  # (leaves,) texts that the tree leads to each
+    growth: float  # of the weights: they are as many as texts ** growth
+
+
+def _upper(ground: Ground, config: linear_tree.Config) -> Upper:
+    """All levels but the last, and the search through them, tried on some texts."""
+    tree, texts = ground.tree, ground.features.shape[0]
+    if tree.depth == 1:
+        return Upper(Spent(), 0, 0, np.full(1, texts), 0.5)
+    size = min(TEXTS, texts)
+    small, _, _ = _try_upper(ground, config.svm, max(1, size // 2))
+    forest, rows, spent = _try_upper(ground, config.svm, size)
+    reached = np.zeros(len(tree.parents[-2]))
+    if config.negatives != "tfn":
+        some = ground.features[rows]
+        ranking, searching = timed(lambda: forest.rank(some, config.beam, config.beam))
+        found = ranking.labels[ranking.labels != NO_LABEL]
+        reached = np.bincount(found, minlength=len(reached)) * (texts / size)
+        spent = total(spent, searching)
+    growth = float(np.clip(np.log2(max(1, bytes_of(forest)) / max(1, bytes_of(small))), 0, 1))
+    heavier = (texts / size) ** growth
+    saved = _saved_bytes(forest, config)
+    return Upper(
+        spent.times(texts / size), bytes_of(forest) * heavier, saved * heavier, reached, growth
+    )
+
+
+def _try_upper(ground: Ground, config: SvmConfig, size: int) -> tuple[Forest, Longs, Spent]:
+    """The upper levels trained on `size` random texts, which texts, and what it took."""
+    tree = ground.tree
+    rows = np.random.default_rng(0).permutation(ground.features.shape[0])[:size]
+    relevant = tree.relevant_at(tree.depth - 2, ground.relevant)[rows]
+    features, upper = ground.features[rows], LabelTree(tree.parents[:-1])
+    forest, spent = timed(lambda: train_forest(features, relevant, upper, config))
+    return forest, rows, spent
+
+
+def _leaves(ground: Ground, config: linear_tree.Config, reached: Array) -> Part:
+    """The last level, tried at some leaves with all their texts."""
+    tree = ground.tree
+    children = tree.children[-1]
+    sizes = np.diff(children.start)
+    above = _texts_above(ground)
+    texts = np.maximum(np.diff(above.indptr), reached).astype(np.int64)
+    wanted = min(len(sizes), max(LEAVES, round(SHARE * len(sizes))))
+    chosen = np.random.default_rng(0).choice(len(sizes), wanted, replace=False)
+
+    def problem(leaf: int) -> tuple[Csr, Csr, LabelTree]:
+        labels = children.nodes[children.start[leaf] : children.start[leaf + 1]]
+        own = above.indices[above.indptr[leaf] : above.indptr[leaf + 1]]
+        rows = _rows_at(ground.features, own, min(int(texts[leaf]), MOST_ROWS))
+        return ground.features[rows], ground.relevant[rows][:, labels], LabelTree.flat(len(labels))
+
+    problems = [problem(leaf) for leaf in chosen]
+    forests, spent = timed(
+        lambda: in_threads(lambda some: train_forest(*some, config.svm), problems)
+    )
+    blocks = -(-sizes // SIBLINGS)
+    tried = np.minimum(texts, MOST_ROWS) * blocks
+    cpu = spent.cpu * (texts * blocks).sum() / max(1, tried[chosen].sum())
+    wider = sizes.sum() / max(1, sizes[chosen].sum())
+    saved = sum(_saved_bytes(forest, config) for forest in forests)
+    heavy = sum(map(bytes_of, forests))
+    return Part(Spent(cpu / thread_count(), cpu), heavy * wider, saved * wider)
+
+
+def _saved_bytes(forest: Forest, config: linear_tree.Config) -> int:
+    return sum(bytes_of(forest_arrays(kept, "")) for kept in linear_tree.kept_as(config, [forest]))
+
+
+def _texts_above(ground: Ground) -> sp.csc_array:
+    """(texts, leaves), 1 where a text carries a label of the leaf; the root leaf has all texts."""
+    if ground.tree.depth > 1:
+        return ground.tree.relevant_at(ground.tree.depth - 2, ground.relevant).tocsc()
+    return sp.csc_array(np.ones((ground.features.shape[0], 1), np.float32))
+
+
+def _rows_at(features: Csr, own: Ints, count: int) -> Longs:
+    """The texts of a leaf, and those most like them, `count` in all."""
+    likeness = features @ np.asarray(features[own].sum(axis=0)).ravel()
+    likeness[own] = np.inf
+    return np.sort(np.argsort(-likeness, kind="stable")[:count])
