@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import xmtc
 from xmtc.core.arrays import as_csr, unit_rows
-from xmtc.kernels.assign import split_in_half
+from xmtc.kernels.assign import _fill_sides, split_in_half
 from xmtc.labels.trees import TreeConfig, build_tree, given_tree, halvings_for
 
 FIVE = as_csr(np.array([[1, 0], [0.96, 0.28], [0.8, 0.6], [0.6, 0.8], [0.28, 0.96]]))
@@ -40,6 +40,27 @@ def leaf_sizes(tree):
     if tree.depth == 1:
         return np.array([tree.label_count])
     return np.bincount(tree.parents[-1], minlength=len(tree.parents[-2]))
+
+
+@given(st.lists(st.integers(-4, 4), min_size=2, max_size=40))
+def test_the_smaller_half_goes_left_and_of_equals_the_first(gaps):
+    gap, side = np.array(gaps, float), np.zeros(len(gaps), bool)
+    _fill_sides(gap, side)
+    order = np.argsort(gap, kind="stable")
+    assert set(np.flatnonzero(~side)) == set(order[: len(gaps) // 2])
+
+
+@given(st.integers(2, 60), st.integers(0, 1000))
+def test_features_that_do_not_occur_do_not_matter(labels, seed):
+    vectors = some_vectors(labels, seed)
+    few, many = np.zeros(40, np.int32), np.zeros(100_000, np.int32)
+    halves = [
+        split_in_half(arrays(vectors), scratch, np.arange(labels), (0, labels - 1), -1.0, 20)
+        for scratch in (few, many)
+    ]
+    assert (halves[0][0] == halves[1][0]).all()
+    assert not few.any()
+    assert not many.any()
 
 
 @pytest.mark.parametrize(
