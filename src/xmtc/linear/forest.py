@@ -17,7 +17,7 @@ from xmtc.kernels.beam import beam_search
 from xmtc.kernels.best_first import best_first_search
 from xmtc.kernels.chunks import CHILD, HINGE, MULTIPLY, SIGMOID, Weights, feature_buckets
 
-TEXTS_PER_BLOCK = 1024  # ranked together: enough to share a node's chunk, little enough for memory
+TEXTS_PER_BLOCK = 16384  # ranked together: the more, the more share a chunk while it is cached
 LARGEST = 127  # of the whole numbers that stand for a child's weights in int8
 
 # How a label is scored, v being w·x + b: by the product of exp(-max(0, 1 - v)³) along its path
