@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny import tiny_tokenizer
 
+from tiny import tiny_tokenizer
 from xmtc.neural.batches import tokens as tokens_module
 from xmtc.neural.batches.grouping import padding, shuffled_batches
 from xmtc.neural.batches.layout import Layout

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from tiny import FAMILIES, tiny_encoder
 from transformers import AutoModel, AutoTokenizer
 
 import xmtc
+from tiny import FAMILIES, tiny_encoder
 from xmtc.cli.app import run
 from xmtc.core.parts import Parts
 from xmtc.data.planted import planted

@@ -15,9 +15,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file
-from toys import Toy, weights
 
 import xmtc
+from toys import Toy, weights
 from xmtc.core import run
 from xmtc.neural.devices import seeded
 from xmtc.neural.settings import TrainingConfig
@@ -115,7 +115,7 @@ def test_a_full_disk_is_an_error_and_the_checkpoint_before_is_intact(tmp_path):
 
 PROGRAM = """
 import sys, time
-sys.path.insert(0, {tests!r})
+sys.path[:0] = {paths!r}
 import xmtc.neural
 from test_resume import toy, trained, SETTINGS
 from xmtc.core import run
@@ -133,7 +133,8 @@ with run.kept_in(sys.argv[1]):
 
 def test_sigkill_and_the_same_command_again(tmp_path):
     whole = trained(toy())
-    program = PROGRAM.format(tests=str(Path(__file__).parent))
+    here = Path(__file__).parent
+    program = PROGRAM.format(paths=[str(here), str(here.parent / "helpers")])
     command = [sys.executable, "-c", program, str(tmp_path)]
     for lines in (4, 11):  # about where in the training
         child = subprocess.Popen([*command, str(_done(tmp_path))])

@@ -9,10 +9,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from toys import Toy, weights
 from torch import nn
 
 import xmtc
+from toys import Toy, weights
 from xmtc.core import run
 from xmtc.neural.devices import seeded
 from xmtc.neural.settings import TrainingConfig
@@ -96,12 +96,15 @@ def test_accumulated_batches_are_one_large_batch(accumulate):
     large = Toy(dropout=0.0, batch=4 * accumulate)
     small = Toy(dropout=0.0)
     big = large.batches(0)
-    small.batches = lambda epoch: [part for batch in big for part in np.array_split(batch, accumulate)]
+    small.batches = lambda epoch: [
+        part for batch in big for part in np.array_split(batch, accumulate)
+    ]
     large.batches = lambda epoch: big
     fitted(large)
     fitted(small, accumulate=accumulate)
     torch.testing.assert_close(weights(large), weights(small), atol=1e-4, rtol=1e-4)
-    assert sorted(sum(small.read[: len(big) * accumulate], [])) == list(range(24))
+    first_epoch = small.read[: len(big) * accumulate]
+    assert sorted(row for rows in first_epoch for row in rows) == list(range(24))
 
 
 def test_the_best_epoch_is_kept_and_patience_ends():
@@ -120,7 +123,9 @@ def test_an_unknown_metric_is_an_error_that_lists_the_known():
 
 
 def test_a_loss_that_is_no_number_names_the_batch():
-    with pytest.raises(xmtc.ConfigError, match=r"loss is nan in epoch 1, batch \d+ \(texts .*\b7\b"):
+    with pytest.raises(
+        xmtc.ConfigError, match=r"loss is nan in epoch 1, batch \d+ \(texts .*\b7\b"
+    ):
         fitted(Toy(poison=7))
 
 

@@ -28,9 +28,10 @@ def command(
 ) -> None:  # fmt: skip
     """Train a model of KIND on DATA, a file or folder of labelled texts, and save it.
 
-    `xmtc settings KIND` lists what can be set.
+    `xmtc settings KIND` lists what can be set. Neural kinds keep checkpoints, a log and curves in
+    FOLDER.run: a training that was killed goes on when the same command is given again.
     """
-    from xmtc.core import config, store
+    from xmtc.core import config, run, store
     from xmtc.models import api, catalog
 
     values = config.merged(
@@ -40,9 +41,10 @@ def command(
     store.check_target(out, overwrite)
     dataset = read(data, split, **reading)
     started = time.perf_counter()
-    model = api.train(kind, dataset, settings)
+    model = api.train(kind, dataset, settings, run=f"{out}.run")
     duration = time.perf_counter() - started
     api.save(model, out, overwrite)
+    run.tidy(f"{out}.run")
     size = store.size_on_disk(out)
     result = {"kind": kind, "folder": out, "texts": len(dataset), "labels": len(model.labels),
               "seconds": round(duration, 3), "bytes": size}  # fmt: skip

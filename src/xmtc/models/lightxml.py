@@ -47,7 +47,7 @@ class Config:
     training: TrainingConfig = field(default_factory=TrainingConfig)
     dropout: float = 0.5  # share of the text vector that is hidden in each training step
     loss: Literal["sum", "mean"] = "sum"  # over labels; mean, as published, learns more slowly
-    start_at_frequency: bool = True  # biases start at how frequent each label is
+    start_at_frequency: bool = True  # begin with how frequent each label is, not by chance
     plain_up_to: int = 32_000  # with more labels than this, clusters are ranked before labels
     max_cluster: int = 100  # labels in a cluster, at most
     cluster_seed: int = 0  # other clusters, e.g. for an ensemble

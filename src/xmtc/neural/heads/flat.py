@@ -30,7 +30,8 @@ class Flat(nn.Module):
 
     @torch.no_grad()
     def start_at_frequency(self, counts: Longs, texts: int) -> None:
-        """Biases at the log-odds of each node's frequency: training need not learn them first."""
+        """At first every text gets each node's frequency: training need not learn that."""
+        self.linear.weight.zero_()
         self.linear.bias.copy_(log_odds(counts, texts))
 
     def teach(self, what: str) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from xmtc.core.arrays import Csr, Ints, Longs
 from xmtc.core.tree import LabelTree
 from xmtc.neural.heads.candidates import candidates_of, hardest_clusters
-from xmtc.neural.heads.flat import Flat, array, bce, dense, log_odds
+from xmtc.neural.heads.flat import Flat, array, bce, dense
 from xmtc.neural.heads.scorer import Bottleneck, DenseScorer
 
 
@@ -76,10 +76,9 @@ class TwoLevel(nn.Module):
         logits: Tensor = (narrow @ self.labels(rows).T).gather(1, places)
         return logits
 
-    @torch.no_grad()
     def start_at_frequency(self, counts: Longs, texts: int) -> None:
-        """The generator's biases at the log-odds of each cluster's frequency."""
-        self.generator.linear.bias.copy_(log_odds(counts, texts))
+        """At first the generator gives every text each cluster's frequency."""
+        self.generator.start_at_frequency(counts, texts)
 
     def scorers(self, part: int = 0) -> tuple[DenseScorer, ...]:
         """The finished layers of both levels; labels read the vector of encoder number `part`."""

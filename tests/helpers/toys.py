@@ -17,7 +17,9 @@ class Toy:
         rng = np.random.default_rng(0)
         self.inputs = torch.from_numpy(rng.normal(size=(texts, 6)).astype(np.float32))
         self.targets = self.inputs @ torch.arange(6.0).unsqueeze(1)
-        self.net = nn.Sequential(nn.Dropout(dropout), nn.Linear(6, 8), nn.LayerNorm(8), nn.Linear(8, 1))
+        self.net = nn.Sequential(
+            nn.Dropout(dropout), nn.Linear(6, 8), nn.LayerNorm(8), nn.Linear(8, 1)
+        )
         self.parts = {"net": (self.net, rate)}
         self.metrics, self.poison, self.batch = list(metrics), poison, batch
         self.read = []
