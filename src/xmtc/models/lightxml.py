@@ -33,6 +33,7 @@ from xmtc.text import tfidf
 
 if TYPE_CHECKING:
     from xmtc.neural.encoders.encoder import TextEncoder
+    from xmtc.neural.heads.chunked import Chunked
     from xmtc.neural.heads.flat import Flat
     from xmtc.neural.heads.two_level import TwoLevel
 
@@ -211,14 +212,15 @@ def _metrics(model: LightXML, held_out: Dataset) -> dict[str, float]:
     return {name: found[name] for name in ("P@1", "P@3", "P@5", "nDCG@5")}
 
 
-def _head(dataset: Dataset, tree: LabelTree, dim: int, config: Config) -> Flat | TwoLevel:
+def _head(dataset: Dataset, tree: LabelTree, dim: int, config: Config) -> Flat | Chunked | TwoLevel:
+    from xmtc.neural.heads.chunked import CHUNK, Chunked
     from xmtc.neural.heads.flat import Flat
     from xmtc.neural.heads.two_level import TwoLevel
 
     mean = config.loss == "mean"
-    head: Flat | TwoLevel
+    head: Flat | Chunked | TwoLevel
     if tree.depth == 1:
-        head = Flat(dim, tree.label_count, mean)
+        head = (Flat if tree.label_count <= CHUNK else Chunked)(dim, tree.label_count, mean)
     else:
         head = TwoLevel(
             dim, tree, config.bottleneck, config.beam, mean,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import uuid
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -124,7 +125,7 @@ def _lower(body: Any, batch: Batch, frozen: int) -> torch.Tensor:
 def _states(encoder: TextEncoder, frozen: int, tokens: Tokens, cache: Path) -> Array:
     path = cache / f"states-{_key(encoder, frozen, tokens)}.npy"
     if not path.exists():
-        draft = path.with_suffix(".partial")
+        draft = path.with_suffix(f".{uuid.uuid4().hex[:8]}.partial")  # others may make it too
         _fill(draft, encoder, frozen, tokens)
         draft.rename(path)
     return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]

@@ -56,6 +56,7 @@ def fit(
     key: of settings and data. Where a run is kept, an unfinished training with this key goes on.
     """
     use_our_threads()
+    processes.join()
     return Training(task, config, key, after_step).run()
 
 
@@ -106,6 +107,7 @@ class Training:
     def _step(self, group: Sequence[Longs], advance: Advance) -> None:
         now, started = self.progress, time.perf_counter()
         texts = sum(len(rows) for rows in group)
+        self.optimiser.set_rates(self.schedule(now.step))
         loss = sum(self._backward(rows, texts) for rows in group)
         self._change_weights()
         now.step, now.batch = now.step + 1, now.batch + 1
@@ -123,7 +125,8 @@ class Training:
     def _backward(self, rows: Longs, texts: int) -> float:
         """Adds this batch's gradients; returns its part of the mean loss over `texts`."""
         with in_precision(self.config.precision):
-            loss = self.task.loss(processes.my_share(rows)) / texts
+            mine, counts = processes.my_share(rows)
+            loss = self.task.loss(mine) * (counts / texts)
         value = float(processes.total(loss.detach().clone()))
         if not math.isfinite(value):
             self._stop_at(rows, value)
@@ -131,12 +134,12 @@ class Training:
         return value
 
     def _change_weights(self) -> None:
-        processes.sum_gradients(self.net)
+        processes.sum_gradients([*self.optimiser.dense, *self.optimiser.rows])
         for optimiser in self.optimiser.optimisers:
             self.scaler.unscale_(optimiser)
         if self.config.clip:
             nn.utils.clip_grad_norm_(self.optimiser.dense, self.config.clip)
-        self.optimiser.step(self.schedule(self.progress.step), self.scaler)
+        self.optimiser.step(self.scaler)
 
     def _stop_at(self, rows: Longs, value: float) -> None:
         now = self.progress

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 import torch
 import torch.distributed as dist
@@ -32,20 +33,22 @@ def is_first() -> bool:
     return rank() == 0
 
 
-def my_share(rows: Longs) -> Longs:
-    """The part of a batch that this process reads; together they read all of it, once."""
-    return rows[rank() :: count()]
+def my_share(rows: Longs) -> tuple[Longs, float]:
+    """The part of a batch that this process reads, and how much it counts.
+
+    Together they read all of it, once. Where there is nothing left to read, a process reads a text
+    that does not count, because the others wait for it.
+    """
+    mine = rows[rank() :: count()]
+    return (mine, 1.0) if len(mine) else (rows[:1], 0.0)
 
 
-def sum_gradients(net: nn.Module) -> None:
+def sum_gradients(parameters: Iterable[nn.Parameter]) -> None:
     """Every process gets the gradients of the whole batch."""
-    if count() == 1:
-        return
-    for parameter in net.parameters():
-        if parameter.requires_grad:
-            if parameter.grad is None:
-                parameter.grad = torch.zeros_like(parameter)
-            dist.all_reduce(parameter.grad)
+    if count() > 1:
+        for parameter in parameters:
+            if parameter.grad is not None:
+                dist.all_reduce(parameter.grad)
 
 
 def total(value: Tensor) -> Tensor:
