@@ -175,9 +175,9 @@ def test_clusters_find_the_planted_labels(negatives, tmp_path):
     "changes",
     [{"encoder": {"vector": "cls", "layers": 2}}, {"encoder": {"trainable_layers": 2}},
      {"encoder": {"name": "cnn", "width": 32}}, {"encoder": {"name": "bilstm", "width": 32}},
-     {"training": {"average_from": 10, "average_every": 3}},
+     {"encoder": {"int8": True}}, {"training": {"average_from": 10, "average_every": 3}},
      {"training": {"validation": 0.2, "patience": 20}}],
-    ids=["cls", "frozen", "cnn", "bilstm", "averaged", "validated"],
+    ids=["cls", "frozen", "cnn", "bilstm", "int8", "averaged", "validated"],
 )  # fmt: skip
 def test_every_way_to_train_finds_the_planted_labels(changes):
     from xmtc.core.config import merged
@@ -185,6 +185,21 @@ def test_every_way_to_train_finds_the_planted_labels(changes):
     quick = merged(quick_settings("lightxml"), changes)
     model = xmtc.train("lightxml", planted(), quick)
     assert xmtc.evaluate(model, planted(seed=1)).metrics["P@1"] > 90
+
+
+def test_eight_bits_rank_almost_the_same_and_save_all_bits(tmp_path):
+    exact = xmtc.train("lightxml", planted(), quick_settings("lightxml"))
+    quick = quick_settings("lightxml")
+    quick["encoder"] = {**quick["encoder"], "int8": True}
+    coarse = xmtc.train("lightxml", planted(), quick)
+    texts = planted(seed=1).texts
+    first, second = exact.rank(texts, 3), coarse.rank(texts, 3)
+    assert (first.labels[:, 0] == second.labels[:, 0]).mean() > 0.97
+    assert 0 < np.abs(first.scores - second.scores).max() < 0.2
+    weights = [model.to_parts().arrays for model in (exact, coarse)]
+    assert all((weights[0][name] == weights[1][name]).all() for name in weights[0])
+    xmtc.save(coarse, tmp_path / "model")
+    assert (xmtc.load(tmp_path / "model").rank(texts, 3).scores == second.scores).all()
 
 
 class Killed(Exception):

@@ -159,6 +159,8 @@ def train(dataset: Dataset, config: Config) -> LightXML:
     tree = _label_tree(learned, config)
     with seeded(config.training.seed), run.cache() as cache:
         model = _taught(learned, held_out, tree, config, cache)
+    for encoder in model.encoders:
+        encoder.finish()
     return replace(model, trained_on=dataset.trained_on())
 
 
@@ -169,7 +171,7 @@ def _taught(
     from xmtc.neural.encoders.encoder import make_encoder
     from xmtc.neural.encoders.frozen import source_of
     from xmtc.neural.training.loop import fit
-    from xmtc.neural.training.task import LabelTask, Net, held
+    from xmtc.neural.training.task import LabelTask, Net
 
     encoder = make_encoder(dataset.texts, config.encoder)
     tokens = tokenised(dataset.texts, encoder.tokenizer, encoder.cut, cache)
@@ -178,11 +180,13 @@ def _taught(
     encoders = [encoder]
 
     def model() -> LightXML:
-        both = tuple(held(encoder) for encoder in encoders)
+        scorers = head.scorers(len(encoders) - 1)
         labels, seen = dataset.labels, dataset.trained_on()
-        return LightXML(config, both, tree, head.scorers(len(both) - 1), labels, seen)
+        return LightXML(config, tuple(encoders), tree, scorers, labels, seen)
 
     def measure() -> dict[str, float]:
+        for each in encoders:
+            each.eval()
         return {} if held_out is None else _metrics(model(), held_out)
 
     key = run.key_of(settings.to_dict(config), dataset)

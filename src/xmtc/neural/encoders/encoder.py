@@ -17,6 +17,7 @@ from xmtc.neural.batches.tokens import Cut, tokenise
 from xmtc.neural.devices import device, use_our_threads
 from xmtc.neural.encoders import transformer, words
 from xmtc.neural.encoders.places import OWN, find
+from xmtc.neural.encoders.quantised import quantised
 from xmtc.neural.settings import EncoderConfig
 
 RANKING_TOKENS = 4096  # per batch when texts are only read
@@ -31,13 +32,25 @@ class TextEncoder(nn.Module):
         self.cut = Cut(config.max_tokens - layout.extra, config.long_texts, config.max_chunks)
         self.layers = min(config.layers, layer_count(body))
         self.dim = body.width * self.layers
+        self.reader = [
+            body
+        ]  # what reads when nothing is taught; a list, so that it is no submodule
+
+    def finish(self) -> None:
+        """From here on it only reads."""
+        self.eval().requires_grad_(False)
+        if self.config.int8:
+            self.reader = [quantised(self.body)]
 
     def forward(self, batch: Batch) -> Tensor:
         """(texts, dim)"""
+        return self._vectors(self.body, batch)
+
+    def _vectors(self, body: Any, batch: Batch) -> Tensor:
         if self.config.vector == "pooler":
-            pieces = self.body.pooled(batch)
+            pieces = body.pooled(batch)
         else:
-            states = self.body(batch, self.layers)
+            states = body(batch, self.layers)
             pieces = torch.cat([pool(state, batch, self.config.vector) for state in states], dim=1)
         return pieces if batch.owner is None else mean_by_owner(pieces, batch)
 
@@ -51,7 +64,7 @@ class TextEncoder(nn.Module):
         with torch.inference_mode():
             for rows in sorted_batches(lengths, everything, len(texts), RANKING_TOKENS):
                 batch = self.layout.batch(tokens, rows).to(device())
-                vectors[rows] = self(batch).float().cpu().numpy()
+                vectors[rows] = self._vectors(self.reader[0], batch).float().cpu().numpy()
         return vectors
 
 

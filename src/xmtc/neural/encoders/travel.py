@@ -56,7 +56,9 @@ def encoder_from(parts: Parts, name: str, config: EncoderConfig) -> TextEncoder:
         raise
     except Exception as error:  # a stranger's description may fail anywhere in transformers
         raise StoreError(f"the encoder in the model folder is damaged: {error!r:.200}") from error
-    return TextEncoder(body.eval().requires_grad_(False), tokenizer, layout, config)
+    encoder = TextEncoder(body, tokenizer, layout, config)
+    encoder.finish()
+    return encoder
 
 
 def _body(about: dict[str, Any], config: EncoderConfig, tokenizer: Any) -> nn.Module:

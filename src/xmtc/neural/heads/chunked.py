@@ -44,7 +44,7 @@ class Chunked(nn.Module):
     @torch.no_grad()
     def start_at_frequency(self, counts: Longs, texts: int) -> None:
         """At first every text gets each node's frequency."""
-        odds = log_odds(counts, texts).split(self.chunk)
+        odds = torch.split(log_odds(counts, texts), self.chunk)
         for weights, bias, start in zip(self.weights, self.biases, odds, strict=True):
             weights.zero_()
             bias.copy_(start)

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from xmtc.core.arrays import Csr, Longs, as_csr
 from xmtc.neural.batches.grouping import shuffled_batches
-from xmtc.neural.encoders.encoder import TextEncoder
 from xmtc.neural.encoders.frozen import Source
 from xmtc.neural.settings import TrainingConfig
 
@@ -62,8 +61,3 @@ class LabelTask:
         assert self.chooser is not None
         vectors: Tensor = self.chooser.encoder.eval()(self.chooser.batch(rows))
         return vectors
-
-
-def held(encoder: TextEncoder) -> TextEncoder:
-    """The encoder as it is used, not taught: without dropout."""
-    return encoder.eval()
