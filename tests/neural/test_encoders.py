@@ -107,24 +107,41 @@ def test_a_saved_encoder_needs_nothing_but_its_arrays(folders, family):
     assert (loaded.encode(TEXTS) == encoder.encode(TEXTS)).all()
 
 
-@pytest.mark.parametrize("change", ["weights", "size", "tokenizer", "family", "missing"])
-def test_a_damaged_encoder_is_refused(folders, change):
-    data = planted(texts=3)
-    encoder = make_encoder(TEXTS, config_of(folders, "bert"))
-    arrays = encoder_arrays(encoder, "encoder")
-    about, weights = "encoder.about.json", "encoder.model.embeddings.word_embeddings.weight"
-    if change == "weights":
-        arrays[weights] = arrays[weights][1:]
-    elif change == "missing":
-        del arrays[weights]
-    elif change == "tokenizer":
-        arrays["encoder.tokenizer.json"] = np.frombuffer(b"{}", np.uint8)
-    else:
-        old, new = {"size": (b'"hidden_size": 32', b'"hidden_size": 99999999999'),
-                    "family": (b'e": "bert"', b'e": "evil"')}[change]  # fmt: skip
-        changed = arrays[about].tobytes().replace(old, new)
-        assert changed != arrays[about].tobytes()
-        arrays[about] = np.frombuffer(changed, np.uint8)
+WEIGHTS = "encoder.model.embeddings.word_embeddings.weight"
+FORGED = {
+    "no-such-cls": (b'"cls": 0', b'"cls": 9'),
+    "no-such-token": (b'"before": [2]', b'"before": [999999]'),
+    "no-such-segment": (b'"text_type": 0', b'"text_type": 7'),
+    "too-short": (b'"max_position_embeddings": 64', b'"max_position_embeddings": 4'),
+    "no-json": (b"{", b"\xff"),
+    "absurd-size": (b'"hidden_size": 32', b'"hidden_size": 99999999999'),
+    "unknown-family": (b'e": "bert"', b'e": "evil"'),
+}
+
+
+@pytest.mark.parametrize("change", FORGED)
+def test_a_forged_description_of_an_encoder_is_refused(folders, change):
+    old, new = FORGED[change]
+    about = encoder_arrays(tiny_one(folders), "encoder")["encoder.about.json"].tobytes()
+    assert old in about
+    refused(folders, {"encoder.about.json": np.frombuffer(about.replace(old, new), np.uint8)})
+
+
+def test_a_damaged_encoder_is_refused(folders):
+    weights = encoder_arrays(tiny_one(folders), "encoder")[WEIGHTS]
+    refused(folders, {WEIGHTS: weights[1:]})
+    refused(folders, {WEIGHTS: weights * np.float32(np.nan)})
+    refused(folders, {WEIGHTS: weights.astype(np.float64)})
+    refused(folders, {"encoder.tokenizer.json": np.frombuffer(b"{}", np.uint8)})
+
+
+def tiny_one(folders):
+    return make_encoder(TEXTS, config_of(folders, "bert"))
+
+
+def refused(folders, changes):
+    data, encoder = planted(texts=3), tiny_one(folders)
+    arrays = {**encoder_arrays(encoder, "encoder"), **changes}
     with pytest.raises(xmtc.StoreError):
         encoder_from(Parts({}, data.labels, data.trained_on(), arrays), "encoder", encoder.config)
 

@@ -24,7 +24,7 @@ from xmtc.neural.settings import TrainingConfig
 from xmtc.neural.training.loop import fit
 
 SETTINGS = {"epochs": 3, "average_from": 1, "average_every": 2, "checkpoint_seconds": 0.0,
-            "accumulate": 2, "patience": 9}  # fmt: skip
+            "accumulate": 2, "patience": 9, "dropout_off_after_validation": True}  # fmt: skip
 METRICS = [3.0, 5.0, 4.0]
 
 

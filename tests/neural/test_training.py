@@ -117,6 +117,22 @@ def test_the_best_epoch_is_kept_and_patience_ends():
     assert (weights(task) == weights(alone)).all()
 
 
+def test_dropout_goes_off_after_a_validation_until_the_epoch_ends_if_asked_to():
+    seen = []
+
+    class Watched(Toy):
+        def loss(self, rows):
+            seen.append(self.net.training)
+            return super().loss(rows)
+
+    fitted(Watched(metrics=[1.0] * 9), epochs=2, validate_every=4,
+           dropout_off_after_validation=True)  # fmt: skip
+    assert seen == [True, True, True, True, False, False] * 2
+    seen.clear()
+    fitted(Watched(metrics=[1.0] * 9), epochs=2, validate_every=4)
+    assert all(seen)
+
+
 def test_an_unknown_metric_is_an_error_that_lists_the_known():
     with pytest.raises(xmtc.ConfigError, match=r"metric='P@9': choose one of P@5"):
         fitted(Toy(metrics=[1.0]), metric="P@9")

@@ -71,13 +71,14 @@ class Config:
 
 def _published(
     epochs: int, average_from: int, average_every: int, *, tokens: int = 512, batch: int = 16,
-    validation: float, **others: Any,
+    validation: float, validate_every: int = 0, **others: Any,
 ) -> Config:  # fmt: skip
     encoder = EncoderConfig("bert-base-uncased", max_tokens=tokens, vector="cls", layers=5)
     training = TrainingConfig(
         epochs=epochs, batch=batch, batch_tokens=batch * tokens, encoder_rate=1e-4, head_rate=1e-4,
         epsilon=1e-6, schedule="constant", warmup=0.0, clip=0.0, average_from=average_from,
-        average_every=average_every, validation=validation, patience=epochs, seed=6088,
+        average_every=average_every, validation=validation,
+        validate_every=validate_every, patience=epochs, seed=6088,
     )  # fmt: skip
     return Config(encoder, training, loss="mean", start_at_frequency=False, **others)
 
@@ -86,10 +87,25 @@ EURLEX_4K = _published(20, 10, 200, validation=200 / 15_449)
 AMAZONCAT_13K = _published(5, 2, 10_000, validation=4_000 / 1_186_239)
 WIKI10_31K = _published(30, 10, 300, validation=200 / 14_146)
 WIKI_500K = _published(
-    10, 4, 3_000, tokens=128, batch=32, validation=4_000 / 1_779_881, beam=32, bottleneck=500
+    10,
+    4,
+    3_000,
+    tokens=128,
+    batch=32,
+    validation=4_000 / 1_779_881,
+    validate_every=3_000,
+    beam=32,
+    bottleneck=500,
 )
 AMAZON_670K = _published(
-    15, 4, 3_000, tokens=128, validation=4_000 / 490_449, beam=75, bottleneck=400
+    15,
+    4,
+    3_000,
+    tokens=128,
+    validation=4_000 / 490_449,
+    validate_every=3_000,
+    beam=75,
+    bottleneck=400,
 )
 
 

@@ -59,6 +59,8 @@ class TrainingConfig:
     average_from: int | None = None  # epoch (from 0) from which weights are averaged (SWA)
     average_every: int = 100  # steps between two weights that enter the average
     validation: float = 0.0  # share of the texts held out to choose the best epoch
+    validate_every: int = 0  # steps between validations inside an epoch; 0: only after each
+    dropout_off_after_validation: bool = False  # until the epoch ends: LightXML's code
     metric: str = "P@5"  # by which the best epoch is chosen
     patience: int = 3  # epochs without a better one before training stops
     checkpoint_seconds: float = 120.0  # between two checkpoints, where a run is kept
@@ -66,7 +68,8 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         for name, least in (("epochs", 1), ("batch", 1), ("batch_tokens", 8), ("accumulate", 1),
-                            ("average_every", 1), ("patience", 1), ("seed", 0)):  # fmt: skip
+                            ("average_every", 1), ("patience", 1), ("seed", 0),
+                            ("validate_every", 0)):  # fmt: skip
             value = getattr(self, name)
             require(value >= least, name, value, f"must be at least {least}")
         for name in ("encoder_rate", "head_rate", "epsilon"):

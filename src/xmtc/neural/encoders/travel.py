@@ -15,7 +15,12 @@ from xmtc.core.errors import StoreError
 from xmtc.core.parts import Parts
 from xmtc.neural.batches.layout import Layout
 from xmtc.neural.encoders import transformer
-from xmtc.neural.encoders.encoder import TextEncoder, own_body, transformer_body
+from xmtc.neural.encoders.encoder import (
+    TextEncoder,
+    own_body,
+    positions,
+    transformer_body,
+)
 from xmtc.neural.encoders.places import OWN
 from xmtc.neural.settings import EncoderConfig
 
@@ -52,13 +57,29 @@ def encoder_from(parts: Parts, name: str, config: EncoderConfig) -> TextEncoder:
         weights = _weights(parts, name, body)
         body = _body(about, config, tokenizer)
         body.load_state_dict(weights)
+        encoder = TextEncoder(body, tokenizer, layout, config)
+        _try_out(encoder)
+        encoder.finish()
     except StoreError:
         raise
     except Exception as error:  # a stranger's description may fail anywhere in transformers
         raise StoreError(f"the encoder in the model folder is damaged: {error!r:.200}") from error
-    encoder = TextEncoder(body, tokenizer, layout, config)
-    encoder.finish()
     return encoder
+
+
+def _try_out(encoder: TextEncoder) -> None:
+    """Whatever a text holds, the encoder must be able to read it."""
+    body, layout = encoder.eval().body, encoder.layout
+    own = not isinstance(body, transformer.Transformer)
+    words = body.words if own else body.model.get_input_embeddings()
+    largest = max(encoder.tokenizer.get_vocab().values(), default=0)
+    most = encoder.config.max_tokens if own else positions(body.model, layout)
+    if largest >= words.num_embeddings or not layout.extra < encoder.config.max_tokens <= most:
+        raise StoreError("the encoder in the model folder cannot read what its tokenizer gives it.")
+    if not -len(layout.after) <= layout.cls < max(1, len(layout.before)):
+        raise StoreError("the encoder in the model folder has no such CLS token.")
+    if not np.isfinite(encoder.encode(["", "a"])).all():
+        raise StoreError("the encoder in the model folder gives no numbers.")
 
 
 def _body(about: dict[str, Any], config: EncoderConfig, tokenizer: Any) -> nn.Module:

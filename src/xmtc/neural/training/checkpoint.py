@@ -32,6 +32,7 @@ class Progress:
     step: int = 0  # how often the weights changed
     best: float = float("-inf")  # the metric of the best epoch so far
     best_epoch: int = -1
+    calm: bool = False  # dropout is off until the epoch ends
     averaged: int = 0  # how many moments are in the average
     loss: float = 0.0  # summed over the texts of this epoch
     texts: int = 0

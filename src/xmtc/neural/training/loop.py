@@ -95,7 +95,7 @@ class Training:
         groups = self._groups(now.epoch)
         texts = sum(len(batch) for group in groups for batch in group)
         title = f"epoch {now.epoch + 1} of {config.epochs}"
-        self.net.train()
+        self.net.train(not now.calm)
         if config.average_from == now.epoch and now.batch == 0 and not self.average.count:
             self.average.add()
         with step(title, texts) as advance:
@@ -114,6 +114,8 @@ class Training:
         now.loss, now.texts = now.loss + loss * texts, now.texts + texts
         if self._averages() and (now.batch - 1) % self.config.average_every == 0:
             self.average.add()
+        if self.config.validate_every and now.batch % self.config.validate_every == 0:
+            self._validate_inside()
         speed = texts / (time.perf_counter() - started)
         advance(texts, f"loss {now.loss / now.texts:.4g}, {speed:.0f} texts/s")
         self.log.write(step=now.step, epoch=now.epoch, loss=loss, texts_per_second=round(speed, 1))
@@ -149,15 +151,25 @@ class Training:
             "Lower training.encoder_rate and training.head_rate, or set training.clip=1."
         )
 
-    def _end_of_epoch(self, loss: float) -> None:
-        now = self.progress
+    def _validate_inside(self) -> None:
+        metrics = self._validate()
+        self.log.write(step=self.progress.step, epoch=self.progress.epoch, **metrics)
+        self.progress.calm = self.config.dropout_off_after_validation
+        self.net.train(not self.progress.calm)
+
+    def _validate(self) -> dict[str, float]:
         self.net.eval()
         with self.average.applied():
             metrics = self.task.measure()
             self._remember_if_best(metrics)
+        return metrics
+
+    def _end_of_epoch(self, loss: float) -> None:
+        now, metrics = self.progress, self._validate()
         now.history.append({"epoch": now.epoch + 1, "loss": loss, **metrics})
         self.log.write(epoch=now.epoch + 1, step=now.step, mean_loss=loss, **metrics)
         now.epoch, now.batch, now.loss, now.texts = now.epoch + 1, 0, 0.0, 0
+        now.calm = False
 
     def _remember_if_best(self, metrics: Mapping[str, float]) -> None:
         if not metrics:
