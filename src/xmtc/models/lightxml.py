@@ -44,9 +44,11 @@ KIND = "lightxml"
 class Config:
     """A pretrained encoder: knows words that your texts never had. Minutes to hours."""
 
-    encoder: EncoderConfig = field(default_factory=EncoderConfig)
-    training: TrainingConfig = field(default_factory=TrainingConfig)
-    dropout: float = 0.5  # share of the text vector that is hidden in each training step
+    encoder: EncoderConfig = field(
+        default_factory=lambda: EncoderConfig(trainable_layers=3, dropout=0.0)
+    )
+    training: TrainingConfig = field(default_factory=lambda: TrainingConfig(epochs=5))
+    dropout: float = 0.2  # share of the text vector that is hidden in each training step
     loss: Literal["sum", "mean"] = "sum"  # over labels; mean, as published, learns more slowly
     start_at_frequency: bool = True  # begin with how frequent each label is, not by chance
     plain_up_to: int = 32_000  # with more labels than this, clusters are ranked before labels
@@ -80,7 +82,7 @@ def _published(
         average_every=average_every, validation=validation,
         validate_every=validate_every, patience=epochs, seed=6088,
     )  # fmt: skip
-    return Config(encoder, training, loss="mean", start_at_frequency=False, **others)
+    return Config(encoder, training, dropout=0.5, loss="mean", start_at_frequency=False, **others)
 
 
 EURLEX_4K = _published(20, 10, 200, validation=200 / 15_449)
