@@ -17,7 +17,7 @@ def quick_settings(kind: str, **others: Any) -> dict[str, Any]:
 
 def lightxml() -> dict[str, Any]:
     return {
-        "encoder": {"name": tiny_bert(), "max_tokens": 32, "trainable_layers": None},
+        "encoder": {"name": tiny_bert(), "max_tokens": 32, "trainable_layers": -1},
         "training": {"epochs": 20, "encoder_rate": 3e-3, "head_rate": 2e-2},
         "dropout": 0.1,
     }

@@ -233,7 +233,7 @@ def test_presets_are_the_published_settings():
     preset = lightxml.AMAZON_670K
     assert (preset.training.epochs, preset.encoder.max_tokens, preset.beam) == (15, 128, 75)
     assert (preset.bottleneck, preset.encoder.layers, preset.dropout) == (400, 5, 0.5)
-    assert (preset.encoder.trainable_layers, preset.encoder.dropout) == (None, None)
+    assert (preset.encoder.trainable_layers, preset.encoder.dropout) == (-1, -1)
     assert lightxml.EURLEX_4K.training.average_every == 200
 
 

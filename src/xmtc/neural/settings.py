@@ -20,8 +20,8 @@ class EncoderConfig:
     max_chunks: int = 4  # pieces of max_tokens that a long text is read in, with chunks
     vector: Vector = "mean"  # of the tokens' states: mean, max, the CLS token's, or the pooler's
     layers: int = 1  # vectors of as many last layers, side by side
-    trainable_layers: int | None = None  # only the last ones learn, which is faster; none: all
-    dropout: float | None = None  # inside the encoder; none: as it was made
+    trainable_layers: int = -1  # only the last ones learn, which is faster; -1: all
+    dropout: float = -1.0  # inside the encoder; -1: as it was made
     attention: Literal["fast", "eager"] = "fast"  # fast: as far as the encoder has it
     int8: bool = False  # rank with 8-bit weights: faster, a little less exact
     words: int = 50_000  # vocabulary of bilstm and cnn, the most frequent words
@@ -32,10 +32,10 @@ class EncoderConfig:
                 "must lie between 8 and 65536")  # fmt: skip
         require(1 <= self.max_chunks <= 1000, "max_chunks", self.max_chunks, "1 to 1000")
         require(1 <= self.layers <= 100, "layers", self.layers, "must be at least 1")
-        require(self.trainable_layers is None or self.trainable_layers >= 0,
-                "trainable_layers", self.trainable_layers, "must be 0 or more")  # fmt: skip
-        require(self.dropout is None or 0 <= self.dropout < 1, "dropout", self.dropout,
-                "must lie between 0 and 1, or be none")  # fmt: skip
+        require(self.trainable_layers >= -1, "trainable_layers", self.trainable_layers,
+                "must be 0 or more, or -1 for all")  # fmt: skip
+        require(self.dropout == -1 or 0 <= self.dropout < 1, "dropout", self.dropout,
+                "must lie between 0 and 1, or be -1")  # fmt: skip
         require(self.words >= 10, "words", self.words, "must be at least 10")
         require(8 <= self.width <= 8192, "width", self.width, "must lie between 8 and 8192")
 

@@ -104,7 +104,7 @@ def transformer_body(model: Any, config: EncoderConfig, with_types: bool) -> nn.
 def own_body(config: EncoderConfig, tokenizer: Any) -> nn.Module:
     """A BiLSTM or a CNN with new weights."""
     kinds = {"bilstm": words.BiLstm, "cnn": words.Cnn}
-    dropout = 0.2 if config.dropout is None else config.dropout
+    dropout = 0.2 if config.dropout < 0 else config.dropout
     return kinds[config.name](tokenizer.get_vocab_size(), config.width, dropout)
 
 

@@ -75,7 +75,7 @@ Source = TokenSource | FrozenSource
 def source_of(encoder: TextEncoder, tokens: Tokens, cache: Path) -> Source:
     """How the encoder reads these texts in training: cached below, where layers are frozen."""
     trainable = encoder.config.trainable_layers
-    if trainable is None or not isinstance(encoder.body, transformer.Transformer):
+    if trainable < 0 or not isinstance(encoder.body, transformer.Transformer):
         return TokenSource(encoder, tokens)
     frozen = transformer.freeze_below(encoder.body.model, trainable)
     upper = _upper(encoder, frozen)

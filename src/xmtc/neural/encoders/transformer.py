@@ -51,7 +51,7 @@ class Transformer(nn.Module):
         return tuple(states[::-1][:layers])
 
 
-def load(folder: Path, attention: str, dropout: float | None) -> Any:
+def load(folder: Path, attention: str, dropout: float) -> Any:
     """The encoder in a folder, its weights from safetensors only."""
     from transformers import AutoConfig, AutoModel
 
@@ -95,12 +95,12 @@ def _implementation(attention: str) -> str | None:
     return None if attention == "fast" else attention
 
 
-def set_dropout(config: Any, dropout: float | None) -> None:
+def set_dropout(config: Any, dropout: float) -> None:
     """Dropout inside attention is always 0: with it the fast attention cannot be used."""
     for name in ATTENTION_DROPOUTS:
         if hasattr(config, name):
             setattr(config, name, 0.0)
-    for name in OTHER_DROPOUTS if dropout is not None else ():
+    for name in OTHER_DROPOUTS if dropout >= 0 else ():
         if hasattr(config, name):
             setattr(config, name, dropout)
 
@@ -116,7 +116,7 @@ def freeze_below(model: Any, trainable: int) -> int:
     """All but the last `trainable` layers stop learning; returns how many that are."""
     layers = layers_of(model)
     if layers is None:
-        raise ConfigError("trainable_layers: this encoder has no list of layers; leave it at none.")
+        raise ConfigError("trainable_layers: this encoder has no list of layers; leave it at -1.")
     frozen = max(0, len(layers) - trainable)
     for parameter in model.parameters():
         parameter.requires_grad_(False)
