@@ -5,6 +5,7 @@ import os
 import hypothesis
 import pytest
 
+import xmtc.neural  # noqa: F401  sets how threads wait, before any test imports torch
 from xmtc.core import progress
 from xmtc.core.threads import set_threads
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-
 from benchmarks.kit import BenchmarkError, Options, chosen
 from benchmarks.peers import ask, at_work
 from benchmarks.process import alone, forget_peak, peak, resident

@@ -6,12 +6,11 @@ import json
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from benchmarks import plots, tables
 from benchmarks.kit import Claim
 from benchmarks.quality._tree_claims import RAW, check
+from hypothesis import given
+from hypothesis import strategies as st
 
 MACHINE = {"cores": 2, "cpu": "Abacus", "ram_gb": 8}
 

@@ -416,3 +416,42 @@ def test_version_names_what_it_runs_on(capfd):
     assert code == 0
     assert {"xmtc", "python", "numpy", "numba"} <= set(json.loads(output))
     assert xmtc(capfd, "--version")[1].startswith("xmtc ")
+
+
+QUICK_NEURAL = ["--set", "encoder.name=cnn", "--set", "encoder.width=16", "--set",
+                "training.epochs=2"]  # fmt: skip
+
+
+def test_a_neural_training_leaves_its_log_and_curves_beside_the_model(capfd, folder, tmp_path):
+    out = tmp_path / "neural"
+    train = ["train", "lightxml", folder / "trn.jsonl", "--out", out, *QUICK_NEURAL]
+    assert xmtc(capfd, *train)[0] == 0
+    assert {path.name for path in Path(f"{out}.run").iterdir()} == {"log.jsonl", "curves.png"}
+    code, output, _ = xmtc(capfd, "evaluate", out, folder / "tst.jsonl.gz", "--json")
+    assert code == 0
+    assert json.loads(output)["texts"] == 200
+
+
+def test_a_linear_training_leaves_nothing_beside_the_model(capfd, folder, tmp_path):
+    out = tmp_path / "linear"
+    assert xmtc(capfd, "train", "linear_tree", folder / "trn.jsonl", "--out", out)[0] == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["linear"]
+
+
+def test_a_killed_neural_training_goes_on_with_the_same_command(capfd, folder, tmp_path):
+    answers = []
+    for name, kills in (("whole", 0), ("killed", 1)):
+        out = tmp_path / name
+        command = ["train", "lightxml", folder / "trn.jsonl", "--out", out, *QUICK_NEURAL, "--set",
+                   "training.epochs=12", "--set", "training.checkpoint_seconds=0"]  # fmt: skip
+        for _ in range(kills):
+            program = [sys.executable, "-m", "xmtc", *map(str, command)]
+            child = subprocess.Popen(program)
+            log = Path(f"{out}.run/log.jsonl")
+            while not log.exists() or log.read_text().count("\n") < 5:
+                assert child.poll() is None
+            child.kill()
+            child.wait()
+        assert xmtc(capfd, *command)[0] == 0
+        answers.append((out / "arrays.safetensors").read_bytes())
+    assert answers[0] == answers[1]

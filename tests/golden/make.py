@@ -14,13 +14,19 @@ from xmtc.data.planted import planted
 from xmtc.models.catalog import KINDS
 
 HERE = Path(__file__).parent / f"format{FORMAT}"
+SMALL = {
+    "lightxml": {
+        "encoder": {"name": "cnn", "width": 8},
+        "training": {"epochs": 30, "encoder_rate": 1e-2, "head_rate": 1e-2},
+    }
+}
 TEXTS = ["sign0a sign1b", "sign3a alpha", "", "nothing known"]
 
 SAVED = {kind: kind for kind in KINDS} | {"linear_tree_int8": "linear_tree"}  # folder -> kind
 
 for name, kind in SAVED.items():
     if not (HERE / name).exists():
-        model = xmtc.train(kind, planted(texts=40, labels=6))
+        model = xmtc.train(kind, planted(texts=40, labels=6), SMALL.get(kind))
         xmtc.save(model, HERE / name)
         answers = [[[n, round(s, 5)] for n, s in row] for row in xmtc.predict(model, TEXTS, k=3)]
         (HERE / f"{name}.json").write_text(json.dumps({"texts": TEXTS, "answers": answers}))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.linear.forests import DenseLevel, random_forest, random_texts
 
 import xmtc
-from tests.linear.forests import DenseLevel, random_forest, random_texts
 from xmtc.data.planted import planted
 from xmtc.models import linear_tree
 

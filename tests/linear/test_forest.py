@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.linear.forests import DenseLevel, random_forest, random_texts
 
 import xmtc
-from tests.linear.forests import DenseLevel, random_forest, random_texts
 from xmtc.core.arrays import as_csr
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
@@ -83,11 +83,10 @@ def test_induced_relevance_is_the_share_of_a_texts_labels_below_a_node():
     tree = LabelTree.of([[0, 0], [0, 0, 1, 1]])
     relevant = as_csr(np.array([[1, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]]))
     root, left, right = [node for level in _levels(relevant, tree, "induced") for node in level]
-    assert [some.tolist() for some in root.relevance] == [[pytest.approx(2 / 3)],
-                                                          [pytest.approx(1 / 3), 1]]  # fmt: skip
-    assert [some.tolist() for some in left.relevance] == [[pytest.approx(1 / 3)]] * 2
-    assert [some.tolist() for some in right.relevance] == [[pytest.approx(1 / 3)], [1]]
-    assert _levels(relevant, tree, "equal")[0][0].relevance == []
+    assert root.relevance == pytest.approx([2 / 3, 1 / 3, 1])
+    assert left.relevance == pytest.approx([1 / 3, 1 / 3])
+    assert right.relevance == pytest.approx([1 / 3, 1])
+    assert not len(_levels(relevant, tree, "equal")[0][0].relevance)
 
 
 @given(st.integers(0, 5000), st.sampled_from([0.0, 0.3, 0.5, 1.0]))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tests.linear.forests import random_forest, random_texts
+
 from xmtc.core.dataset import TrainedOn
 from xmtc.core.errors import XmtcError
 from xmtc.core.labels import LabelSpace

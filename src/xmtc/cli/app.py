@@ -28,6 +28,7 @@ COMMANDS = {
     "labels": ("xmtc.cli.labels", "Add labels to a linear_tree, or remove some."),
     "inspect": ("xmtc.cli.inspect", "Show what is in a model folder."),
     "settings": ("xmtc.cli.settings", "List the settings of a kind of model."),
+    "encoders": ("xmtc.cli.encoders", "List the encoders that neural models can use here."),
     "data": ("xmtc.cli.data", "Look at data sets: `data doctor`, `data convert`."),
     "demo": ("xmtc.cli.demo", "Train and try models on the data set that comes with xmtc."),
     "completion": ("xmtc.cli.completion", "Print a completion script for your shell."),

@@ -33,9 +33,10 @@ def command(
     """Train a model of KIND on DATA, a file or folder of labelled texts, and save it.
 
     `xmtc settings KIND` lists what can be set. With --memory or --minutes, settings are changed
-    until they fit (see `xmtc plan`).
+    until they fit (see `xmtc plan`). Neural kinds keep checkpoints, a log and curves in FOLDER.run:
+    a training that was killed goes on when the same command is given again.
     """
-    from xmtc.core import config, store
+    from xmtc.core import config, run, store
     from xmtc.models import api, catalog
     from xmtc.models.plan import plan
 
@@ -50,10 +51,11 @@ def command(
         click.echo(described(made), err=True)
         settings = made.settings
     started = time.perf_counter()
-    model = api.train(kind, dataset, settings)
+    model = api.train(kind, dataset, settings, run=f"{out}.run")
     duration = time.perf_counter() - started
     model = api.remember(model, [source(data, dataset, split, **reading)])
     api.save(model, out, overwrite)
+    run.tidy(f"{out}.run")
     size = store.size_on_disk(out)
     result = {"kind": kind, "folder": out, "texts": len(dataset), "labels": len(model.labels),
               "seconds": round(duration, 3), "bytes": size}  # fmt: skip

@@ -1,5 +1,7 @@
 """Progress bars: `with step("clustering", total) as advance: ... advance(1)`.
 
+`advance(32, "loss 0.7")` also says how it goes, beside the bar.
+
 A bar goes to standard error, and only when somebody looks at it: on a terminal, or when
 `show(True)` asked for it. It appears after half a second, so quick steps stay silent.
 """
@@ -8,14 +10,19 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-Advance = Callable[[int], None]
+
+class Advance(Protocol):
+    """Says that some more is done, and maybe how it goes."""
+
+    def __call__(self, amount: int, note: str = "") -> None: ...
+
 
 PATIENCE = 0.5  # seconds before a bar appears
 _asked: list[bool] = []  # the last `show`, if any
@@ -37,7 +44,7 @@ def wanted() -> bool:
 def step(title: str, total: int | None = None) -> Iterator[Advance]:
     """One bar for one piece of work; nested steps share the display."""
     if not wanted():
-        yield lambda amount: None
+        yield lambda amount, note="": None
         return
     bar = _Bar(title, total)
     try:
@@ -48,7 +55,7 @@ def step(title: str, total: int | None = None) -> Iterator[Advance]:
 
 class _Bar:
     def __init__(self, title: str, total: int | None) -> None:
-        self.title, self.total, self.done = title, total, 0
+        self.title, self.total, self.done, self.note = title, total, 0, ""
         self.task: TaskID | None = None
         self.closed = False
         # A clock of its own, because the first step may be a long one: kernels compile in it.
@@ -59,11 +66,12 @@ class _Bar:
         else:
             self.open()
 
-    def advance(self, amount: int) -> None:
+    def advance(self, amount: int, note: str = "") -> None:
         with _turn:
             self.done += amount
+            self.note = note or self.note
             if self.task is not None:
-                _live[-1].update(self.task, completed=self.done)
+                _live[-1].update(self.task, completed=self.done, note=self.note)
 
     def open(self) -> None:
         with _turn:
@@ -72,7 +80,9 @@ class _Bar:
             if not _live:
                 _live.append(_display())
                 _live[-1].start()
-            self.task = _live[-1].add_task(self.title, total=self.total, completed=self.done)
+            self.task = _live[-1].add_task(
+                self.title, total=self.total, completed=self.done, note=self.note
+            )
 
     def close(self) -> None:
         self.clock.cancel()
@@ -104,5 +114,6 @@ def _display() -> Progress:
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
         console=Console(stderr=True),
     )

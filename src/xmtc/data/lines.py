@@ -76,7 +76,7 @@ def first_lines(path: Path, count: int = 20) -> list[str]:
     return [line.decode("utf-8", "replace").rstrip("\r\n") for line in lines if line]
 
 
-def open_bytes(path: Path, advance: Advance = lambda amount: None) -> IO[bytes]:
+def open_bytes(path: Path, advance: Advance = lambda amount, note="": None) -> IO[bytes]:
     """The unpacked bytes of a plain or gzip file; its first two bytes say which it is."""
     file = io.BufferedReader(_CountedFile(path, advance), BUFFER)
     if file.peek(2)[:2] != b"\x1f\x8b":
@@ -87,7 +87,7 @@ def open_bytes(path: Path, advance: Advance = lambda amount: None) -> IO[bytes]:
 
 @contextmanager
 def _no_bar() -> Iterator[Advance]:
-    yield lambda amount: None
+    yield lambda amount, note="": None
 
 
 def data_path(path: Path) -> Path:

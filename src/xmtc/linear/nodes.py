@@ -26,6 +26,7 @@ Relevance = Literal["equal", "induced"]
 # Which texts a label learns from, besides its own: those of the labels in its cluster (tfn, teacher
 # forcing negatives), those that the tree itself leads to the cluster (man, matcher aware), or both.
 Negatives = Literal["tfn", "man", "both"]
+_EQUAL = np.empty(0, np.float32)  # relevance of texts that count the same
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,19 @@ class Node:
 
     place: int  # among all inner nodes, level by level
     rows: Ints  # ascending
-    children: list[Ints]  # rows of each child
-    relevance: list[Floats]  # of those rows; empty when they all count the same
+    child_start: Longs  # (children + 1,) where each child's own rows begin among the carriers
+    carriers: Ints
+    relevance: Floats  # of the carriers; empty when they all count the same
+
+    @property
+    def children(self) -> int:
+        """How many."""
+        return len(self.child_start) - 1
+
+    @property
+    def work(self) -> int:
+        """About how much there is to do."""
+        return len(self.rows) * self.children
 
 
 def train_forest(
@@ -111,16 +123,19 @@ def _levels(relevant: Csr, tree: LabelTree, relevance: Relevance) -> list[list[N
     above, place = [np.arange(relevant.shape[0], dtype=np.int32)], 0
     for level, children in enumerate(tree.children):
         carried = tree.summed_at(level, relevant)
-        own = _columns(carried)[0]
-        shares = _columns(_share_rows(carried))[1] if relevance == "induced" else []
+        columns = _columns(_share_rows(carried) if relevance == "induced" else carried)
+        by_parent = columns[:, children.nodes]
         nodes = []
         for parent, rows in enumerate(above):
-            mine = children.nodes[children.start[parent] : children.start[parent + 1]]
-            weights = [shares[child] for child in mine] if shares else []
-            nodes.append(Node(place, rows, [own[child] for child in mine], weights))
+            starts = by_parent.indptr[children.start[parent] : children.start[parent + 1] + 1]
+            mine = slice(starts[0], starts[-1])
+            weights = by_parent.data[mine] if relevance == "induced" else _EQUAL
+            carriers = by_parent.indices[mine].astype(np.int32)
+            child_start = starts.astype(np.int64) - starts[0]
+            nodes.append(Node(place, rows, child_start, carriers, weights))
             place += 1
         levels.append(nodes)
-        above = own
+        above = _rows_of(columns)
     return levels
 
 
@@ -128,15 +143,19 @@ def _texts_at(ranking: Ranking, nodes: int) -> list[Ints]:
     """Ascending, for each node the texts that have it in their ranking."""
     texts, places = np.nonzero(ranking.labels != NO_LABEL)
     entries = (np.ones(len(texts), np.float32), (texts, ranking.labels[texts, places]))
-    return _columns(sp.coo_array(entries, shape=(len(ranking), nodes)))[0]
+    return _rows_of(_columns(sp.coo_array(entries, shape=(len(ranking), nodes))))
 
 
-def _columns(matrix: sp.sparray) -> tuple[list[Ints], list[Floats]]:
-    """For each column the rows with an entry, ascending, and their values."""
+def _columns(matrix: sp.sparray) -> sp.csc_array:
+    """The same by columns, rows ascending in each."""
     by_column = sp.csc_array(matrix)
     by_column.sort_indices()
-    cuts = by_column.indptr[1:-1]
-    return np.split(by_column.indices.astype(np.int32), cuts), np.split(by_column.data, cuts)
+    return by_column
+
+
+def _rows_of(columns: sp.csc_array) -> list[Ints]:
+    """For each column the rows with an entry."""
+    return np.split(columns.indices.astype(np.int32), columns.indptr[1:-1])
 
 
 def _share_rows(counts: Csr) -> Csr:
@@ -149,28 +168,26 @@ def _with_rows(node: Node, reached: Ints, negatives: Negatives) -> Node:
     """The node with the texts that the tree leads there, instead of its own or besides them."""
     if negatives == "both":
         return replace(node, rows=np.union1d(node.rows, reached).astype(np.int32))
-    found = [np.isin(child, reached, assume_unique=True) for child in node.children]
-    children = [rows[kept] for rows, kept in zip(node.children, found, strict=True)]
-    relevance = [some[kept] for some, kept in zip(node.relevance, found, strict=False)]
-    return Node(node.place, reached, children, relevance)
+    kept = np.isin(node.carriers, reached)
+    starts = np.concatenate([[0], np.cumsum(kept)])[node.child_start]
+    relevance = node.relevance[kept] if len(node.relevance) else _EQUAL
+    return Node(node.place, reached, starts, node.carriers[kept], relevance)
 
 
 def _train(features: Csr, nodes: Sequence[Node], config: SvmConfig) -> list[Chunk]:
     """The chunk of each node, in their order."""
     texts = kernel_arrays(features)
     scratch = threading.local()
-    work = sum(len(node.rows) * len(node.children) for node in nodes)
-    with step("training classifiers", work) as advance:
+    with step("training classifiers", sum(node.work for node in nodes)) as advance:
 
         def train(place: int) -> Chunk:
             if not hasattr(scratch, "place_of"):
                 scratch.place_of = np.zeros(features.shape[1], np.int32)
             chunk = _train_node(texts, nodes[place], config, scratch.place_of)
-            advance(len(nodes[place].rows) * len(nodes[place].children))
+            advance(nodes[place].work)
             return chunk
 
-        sizes = [len(node.rows) * len(node.children) for node in nodes]
-        order = np.argsort(np.negative(sizes), kind="stable")  # so that threads end together
+        order = np.argsort([-node.work for node in nodes], kind="stable")  # threads end together
         trained = dict(zip(order.tolist(), in_threads(train, order.tolist()), strict=True))
     return [trained[place] for place in range(len(nodes))]
 
@@ -181,19 +198,16 @@ def _train_node(
     indptr, columns, values, kept, squares = gather_rows(*texts, node.rows, place_of)
     rows = Rows(indptr, columns, values, squares)
     start = Start(np.zeros(len(kept), np.float32), 0.0, np.zeros(len(node.rows), np.float32))
+    carriers = np.searchsorted(node.rows, node.carriers).astype(np.int32)
     solved = []
-    for first, last in blocks(len(node.children), SIBLINGS):
-        positives = _positives(node.rows, node.children[first:last])
-        relevance = np.concatenate(node.relevance[first:last]) if node.relevance else None
-        place = node.place * 101 + first
-        solved.append(solve(rows, positives, start, config, place, relevance=relevance)[:2])
-    return _chunk(solved, len(node.children), kept, config)
-
-
-def _positives(rows: Ints, children: list[Ints]) -> tuple[Longs, Ints]:
-    starts = np.zeros(len(children) + 1, np.int64)
-    np.cumsum([len(child) for child in children], out=starts[1:])
-    return starts, np.searchsorted(rows, np.concatenate(children)).astype(np.int32)
+    for first, last in blocks(node.children, SIBLINGS):
+        starts = node.child_start[first : last + 1]
+        mine = slice(starts[0], starts[-1])
+        solved.append(solve(
+            rows, (starts - starts[0], carriers[mine]), start, config, node.place * 101 + first,
+            relevance=node.relevance[mine] if len(node.relevance) else None,
+        )[:2])  # fmt: skip
+    return _chunk(solved, node.children, kept, config)
 
 
 def _chunk(

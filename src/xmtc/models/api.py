@@ -17,6 +17,7 @@ from xmtc.core.errors import ConfigError, DataError, StoreError, did_you_mean, r
 from xmtc.core.interfaces import Model
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import trusted
+from xmtc.core.run import kept_in
 from xmtc.core.source import Source
 from xmtc.evaluation.report import Report, evaluate_ranking
 from xmtc.linear.explain import Evidence
@@ -32,16 +33,22 @@ class Explanation:
     path: tuple[Evidence, ...]
 
 
-def train(kind: str, dataset: Dataset, config: Any = None, /, **overrides: Any) -> Model:
+def train(
+    kind: str, dataset: Dataset, config: Any = None, /, *, run: str | Path | None = None,
+    **overrides: Any,
+) -> Model:  # fmt: skip
     """A trained model: `train("one_vs_all", data, svm={"cost": 2})`.
 
     config: the kind's own Config, or a dict of settings; single settings win over it.
+    run: a folder in which neural kinds keep checkpoints, a log and curves; a training that was
+    killed goes on from there.
     """
     module = catalog.module_of(kind)
     check_dataset(dataset, "train")
     made = config_of(kind, config, overrides)
     check_trainable(dataset)
-    model: Model = module.train(dataset, made)
+    with kept_in(run):
+        model: Model = module.train(dataset, made)
     return model
 
 

@@ -11,6 +11,7 @@ from xmtc.core.errors import ConfigError, did_you_mean
 KINDS = {
     "most_frequent": ("xmtc.models.most_frequent", "MostFrequent"),
     "linear_tree": ("xmtc.models.linear_tree", "LinearTree"),
+    "lightxml": ("xmtc.models.lightxml", "LightXML"),
     "one_vs_all": ("xmtc.models.one_vs_all", "OneVsAll"),
 }
 

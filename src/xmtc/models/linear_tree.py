@@ -47,7 +47,7 @@ class Config:
     negatives: Negatives = "both"  # texts a label learns from besides its own: tfn, man or both
     relevance: Relevance = "equal"  # of a text for a node: equal, or by its share of labels below
     score: Score = "path"  # by all classifiers on the path to a label, or by its own alone
-    trust: float = 0.5  # exponent of the parent's score in a path: lower trusts the label more
+    trust: float = 0.7  # exponent of the parent's score in a path: lower trusts the label more
     search: Search = "beam"  # exact: the best labels of all; not for score=label
     beam: int = 10  # nodes kept per level; more is slower and finds a little more
     trees: int = 1  # average of several trees: better, slower, larger

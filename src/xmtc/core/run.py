@@ -1,0 +1,78 @@
+"""Run: the folder of a training, where its checkpoints, its log and its caches are kept.
+
+`with run.kept_in("runs/olive.run"): train(...)`. Without it a training leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from xmtc.core.dataset import Dataset
+
+CHECKPOINTS = "checkpoints"
+_folders: list[Path] = []  # the innermost `kept_in` is the one that counts
+
+
+@contextmanager
+def kept_in(folder: str | Path | None) -> Iterator[None]:
+    """What is trained inside keeps its run in this folder; None: nowhere."""
+    if folder is None:
+        yield
+        return
+    _folders.append(Path(folder))
+    try:
+        yield
+    finally:
+        _folders.pop()
+
+
+def folder() -> Path | None:
+    """The folder of the run, made when first asked for; None when nothing is to be kept."""
+    if not _folders:
+        return None
+    _folders[-1].mkdir(parents=True, exist_ok=True)
+    return _folders[-1]
+
+
+@contextmanager
+def below(name: str) -> Iterator[None]:
+    """A second training of the same run keeps itself in a folder inside."""
+    with kept_in(_folders[-1] / name if _folders else None):
+        yield
+
+
+@contextmanager
+def cache() -> Iterator[Path]:
+    """Where to keep what can be computed again: XMTC_CACHE, else the run's folder, else nowhere."""
+    lasting = os.environ.get("XMTC_CACHE") or (_folders and str(_folders[-1] / "cache"))
+    if lasting:
+        Path(lasting).mkdir(parents=True, exist_ok=True)
+        yield Path(lasting)
+    else:
+        with tempfile.TemporaryDirectory(prefix="xmtc-") as passing:
+            yield Path(passing)
+
+
+def tidy(folder: str | Path) -> None:
+    """Remove what only an unfinished training needs; its log and its curves stay."""
+    for name in (CHECKPOINTS, "cache"):
+        shutil.rmtree(Path(folder) / name, ignore_errors=True)
+
+
+def key_of(settings: Mapping[str, Any], dataset: Dataset) -> str:
+    """A fingerprint of a training: the same settings on the same data."""
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+    for text in dataset.texts:
+        digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
+    for array in (dataset.relevant.indptr, dataset.relevant.indices):
+        digest.update(array.tobytes())
+    return digest.hexdigest()

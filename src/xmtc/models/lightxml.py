@@ -1,0 +1,291 @@
+"""lightxml: one encoder, a generator over label clusters, a discriminator over their labels.
+
+Both learn together, so the clusters that the discriminator must tell apart get harder as the
+generator gets better: dynamic negatives. Small label sets have no clusters: one layer, all labels.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from xmtc.core import config as settings
+from xmtc.core import run
+from xmtc.core.arrays import Allowed, Array, Floats, Inputs
+from xmtc.core.dataset import Dataset, TrainedOn
+from xmtc.core.errors import DataError, require
+from xmtc.core.labels import LabelSpace
+from xmtc.core.parts import Parts, trusted
+from xmtc.core.ranking import Ranking
+from xmtc.core.tree import LabelTree
+from xmtc.core.walk import walk
+from xmtc.evaluation.report import evaluate_ranking
+from xmtc.labels.trees import TreeConfig, balanced_tree
+from xmtc.labels.vectors import pifa
+from xmtc.neural.extra import require_neural
+from xmtc.neural.heads.scorer import DenseScorer, load_discriminator, load_generator
+from xmtc.neural.settings import EncoderConfig, TrainingConfig
+from xmtc.text import tfidf
+
+if TYPE_CHECKING:
+    from xmtc.neural.encoders.encoder import TextEncoder
+    from xmtc.neural.heads.chunked import Chunked
+    from xmtc.neural.heads.flat import Flat
+    from xmtc.neural.heads.two_level import TwoLevel
+
+KIND = "lightxml"
+
+
+@dataclass(frozen=True)
+class Config:
+    """A pretrained encoder: knows words that your texts never had. Minutes to hours."""
+
+    encoder: EncoderConfig = field(
+        default_factory=lambda: EncoderConfig(trainable_layers=3, dropout=0.0)
+    )
+    training: TrainingConfig = field(default_factory=lambda: TrainingConfig(epochs=5))
+    dropout: float = 0.2  # share of the text vector that is hidden in each training step
+    loss: Literal["sum", "mean"] = "sum"  # over labels; mean, as published, learns more slowly
+    start_at_frequency: bool = True  # begin with how frequent each label is, not by chance
+    plain_up_to: int = 32_000  # with more labels than this, clusters are ranked before labels
+    max_cluster: int = 100  # labels in a cluster, at most
+    cluster_seed: int = 0  # other clusters, e.g. for an ensemble
+    beam: int = 32  # clusters whose labels a text is taught and ranked with
+    bottleneck: int = 256  # size of a label's vector
+    bottleneck_activation: Literal["none", "sigmoid"] = "none"  # sigmoid: the paper's text
+    negatives: Literal["dynamic", "static", "static_own_encoder"] = "dynamic"  # static: ablation
+    overflow_positives: Literal["extend", "overwrite"] = "extend"  # overwrite: the authors' code
+    pad_candidates: Literal["masked", "repeat"] = "masked"  # repeat: the authors' code
+
+    def __post_init__(self) -> None:
+        require(0 <= self.dropout < 1, "dropout", self.dropout, "must lie between 0 and 1")
+        require(self.plain_up_to >= 0, "plain_up_to", self.plain_up_to, "must not be negative")
+        require(self.max_cluster >= 2, "max_cluster", self.max_cluster, "must be at least 2")
+        require(1 <= self.beam <= 1 << 20, "beam", self.beam, "must lie between 1 and a million")
+        require(1 <= self.bottleneck <= 1 << 16, "bottleneck", self.bottleneck,
+                "must lie between 1 and 65536")  # fmt: skip
+        require(self.cluster_seed >= 0, "cluster_seed", self.cluster_seed, "must be 0 or more")
+
+
+def _published(
+    epochs: int, average_from: int, average_every: int, *, tokens: int = 512, batch: int = 16,
+    validation: float, validate_every: int = 0, **others: Any,
+) -> Config:  # fmt: skip
+    encoder = EncoderConfig("bert-base-uncased", max_tokens=tokens, vector="cls", layers=5)
+    training = TrainingConfig(
+        epochs=epochs, batch=batch, batch_tokens=batch * tokens, encoder_rate=1e-4, head_rate=1e-4,
+        epsilon=1e-6, schedule="constant", warmup=0.0, clip=0.0, average_from=average_from,
+        average_every=average_every, validation=validation,
+        validate_every=validate_every, patience=epochs, seed=6088,
+    )  # fmt: skip
+    return Config(encoder, training, dropout=0.5, loss="mean", start_at_frequency=False, **others)
+
+
+EURLEX_4K = _published(20, 10, 200, validation=200 / 15_449)
+AMAZONCAT_13K = _published(5, 2, 10_000, validation=4_000 / 1_186_239)
+WIKI10_31K = _published(30, 10, 300, validation=200 / 14_146)
+WIKI_500K = _published(
+    10,
+    4,
+    3_000,
+    tokens=128,
+    batch=32,
+    validation=4_000 / 1_779_881,
+    validate_every=3_000,
+    beam=32,
+    bottleneck=500,
+)
+AMAZON_670K = _published(
+    15,
+    4,
+    3_000,
+    tokens=128,
+    validation=4_000 / 490_449,
+    validate_every=3_000,
+    beam=75,
+    bottleneck=400,
+)
+
+
+@dataclass(frozen=True, repr=False)
+class LightXML:
+    """A finished encoder and its output layers. With negatives="static_own_encoder" it has two."""
+
+    config: Config
+    encoders: tuple[TextEncoder, ...]
+    tree: LabelTree
+    scorers: tuple[DenseScorer, ...]
+    labels: LabelSpace
+    trained_on: TrainedOn
+    kind: str = KIND
+
+    def __repr__(self) -> str:
+        return f"{self.kind}({len(self.labels):,} labels, {self.trained_on.texts:,} texts)"
+
+    def encode(self, inputs: Inputs) -> Floats:
+        """(texts, dim) what the scorers read."""
+        _check_readable(inputs)
+        return np.concatenate([encoder.encode(inputs) for encoder in self.encoders], axis=1)
+
+    def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
+        """The k best labels: those of the best clusters, by the product of both probabilities."""
+        encoded = self.encode(inputs)
+        return walk(self.tree, self.scorers, encoded, k, beam=self.config.beam, allowed=allowed)
+
+    def to_parts(self) -> Parts:
+        """Everything needed to make this model again, the encoder and its tokenizer included."""
+        from xmtc.neural.encoders.travel import encoder_arrays
+
+        arrays: dict[str, Array] = {}
+        for place, encoder in enumerate(self.encoders):
+            arrays |= encoder_arrays(encoder, f"encoder{place}")
+        for level, scorer in enumerate(self.scorers):
+            arrays |= scorer.to_arrays(f"level{level}")
+        if self.tree.depth > 1:
+            arrays["clusters"] = self.tree.parents[-1]
+        return Parts(settings.to_dict(self.config), self.labels, self.trained_on, arrays)
+
+    @staticmethod
+    def from_parts(parts: Parts) -> LightXML:
+        """The model as it was saved, checked."""
+        require_neural(KIND)
+        from xmtc.neural.encoders.travel import encoder_from
+
+        config = parts.config(Config)
+        tree = trusted(lambda: _saved_tree(parts))
+        count = 2 if tree.depth > 1 and config.negatives == "static_own_encoder" else 1
+        encoders = tuple(
+            encoder_from(parts, f"encoder{place}", config.encoder) for place in range(count)
+        )
+        scorers = _saved_scorers(parts, config, tree, encoders[0].dim, count)
+        return LightXML(config, encoders, tree, scorers, parts.labels, parts.trained_on)
+
+
+def train(dataset: Dataset, config: Config) -> LightXML:
+    """Cluster the labels where there are many, then teach encoder and output layers together."""
+    require_neural(KIND)
+    _check_readable(dataset.inputs)
+    from xmtc.neural.devices import seeded
+
+    learned, held_out = dataset, None
+    if config.training.validation and len(dataset) > 1:
+        learned, held_out = dataset.split(config.training.validation, config.training.seed)
+    tree = _label_tree(learned, config)
+    with seeded(config.training.seed), run.cache() as cache:
+        model = _taught(learned, held_out, tree, config, cache)
+    for encoder in model.encoders:
+        encoder.finish()
+    return replace(model, trained_on=dataset.trained_on())
+
+
+def _taught(
+    dataset: Dataset, held_out: Dataset | None, tree: LabelTree, config: Config, cache: Path
+) -> LightXML:
+    from xmtc.neural.batches.tokens import tokenised
+    from xmtc.neural.encoders.encoder import make_encoder
+    from xmtc.neural.encoders.frozen import source_of
+    from xmtc.neural.training.loop import fit
+    from xmtc.neural.training.task import LabelTask, Net
+
+    encoder = make_encoder(dataset.texts, config.encoder)
+    tokens = tokenised(dataset.texts, encoder.tokenizer, encoder.cut, cache)
+    source = source_of(encoder, tokens, cache)
+    head = _head(dataset, tree, encoder.dim, config)
+    encoders = [encoder]
+
+    def model() -> LightXML:
+        scorers = head.scorers(len(encoders) - 1)
+        labels, seen = dataset.labels, dataset.trained_on()
+        return LightXML(config, tuple(encoders), tree, scorers, labels, seen)
+
+    def measure() -> dict[str, float]:
+        for each in encoders:
+            each.eval()
+        return {} if held_out is None else _metrics(model(), held_out)
+
+    key = run.key_of(settings.to_dict(config), dataset)
+    net = Net(source.encoder, head, config.dropout)
+    task = LabelTask(net, source, dataset.relevant, config.training, measure)
+    if tree.depth == 1 or config.negatives == "dynamic":
+        fit(task, config.training, key)
+        return model()
+    # Static negatives, the paper's ablation: first the generator alone, then, with it and its
+    # encoder frozen, the discriminator on the same text vector or on an encoder of its own.
+    head.teach("generator")
+    fit(replace(task, measure=dict), config.training, key)
+    if config.negatives == "static_own_encoder":
+        encoders.append(copy.deepcopy(encoder))
+        source = source_of(encoders[1], tokens, cache)
+    encoder.requires_grad_(False)
+    head.teach("labels")
+    task = replace(task, net=Net(source.encoder, head, config.dropout), source=source,
+                   chooser=task.source)  # fmt: skip
+    with run.below("discriminator"):
+        fit(task, config.training, key)
+    return model()
+
+
+def _metrics(model: LightXML, held_out: Dataset) -> dict[str, float]:
+    found = evaluate_ranking(model.rank(held_out.texts, 5), held_out.relevant).metrics
+    return {name: found[name] for name in ("P@1", "P@3", "P@5", "nDCG@5")}
+
+
+def _head(dataset: Dataset, tree: LabelTree, dim: int, config: Config) -> Flat | Chunked | TwoLevel:
+    from xmtc.neural.heads.chunked import CHUNK, Chunked
+    from xmtc.neural.heads.flat import Flat
+    from xmtc.neural.heads.two_level import TwoLevel
+
+    mean = config.loss == "mean"
+    head: Flat | Chunked | TwoLevel
+    if tree.depth == 1:
+        head = (Flat if tree.label_count <= CHUNK else Chunked)(dim, tree.label_count, mean)
+    else:
+        head = TwoLevel(
+            dim, tree, config.bottleneck, config.beam, mean,
+            config.bottleneck_activation == "sigmoid", config.overflow_positives,
+            config.pad_candidates,
+        )  # fmt: skip
+    if config.start_at_frequency:
+        top = tree.relevant_at(0, dataset.relevant)
+        counts = np.bincount(top.indices, minlength=top.shape[1]).astype(np.int64)
+        head.start_at_frequency(counts, len(dataset))
+    return head
+
+
+def _label_tree(dataset: Dataset, config: Config) -> LabelTree:
+    """Clusters of labels whose texts share words, or no clusters."""
+    if len(dataset.labels) <= config.plain_up_to:
+        return LabelTree.flat(len(dataset.labels))
+    _, features = tfidf.learn(dataset.texts, tfidf.TfidfConfig())
+    halves = TreeConfig(
+        arity=1 << 20, max_leaf=config.max_cluster, stop="gain", seed=config.cluster_seed
+    )
+    return balanced_tree(pifa(features, dataset.relevant), halves)
+
+
+def _check_readable(inputs: Inputs) -> None:
+    if hasattr(inputs, "shape"):
+        raise DataError("lightxml reads texts, not a feature matrix; use linear_tree for that.")
+
+
+def _saved_tree(parts: Parts) -> LabelTree:
+    count = len(parts.labels)
+    if "clusters" not in parts.arrays:
+        return LabelTree.flat(count)
+    clusters = parts.ids("clusters", max(1, count), count)
+    return LabelTree((np.zeros(int(clusters.max(initial=0)) + 1, np.int32), clusters))
+
+
+def _saved_scorers(
+    parts: Parts, config: Config, tree: LabelTree, dim: int, encoders: int
+) -> tuple[DenseScorer, ...]:
+    top = load_generator(parts, "level0", len(tree.parents[0]), dim)
+    if tree.depth == 1:
+        return (top,)
+    sigmoid = config.bottleneck_activation == "sigmoid"
+    own = (dim * (encoders - 1), dim * encoders)
+    return top, load_discriminator(parts, "level1", tree.label_count, *own, sigmoid)

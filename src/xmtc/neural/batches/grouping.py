@@ -1,0 +1,47 @@
+"""Groups texts of like length into batches, so that little of a batch is padding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from xmtc.core.arrays import Longs
+
+POOL = 50  # batches' worth of texts that are sorted together; more: less padding, less chance
+
+
+def shuffled_batches(
+    lengths: Longs, most_texts: int, most_tokens: int, seed: Sequence[int]
+) -> list[Longs]:
+    """Every text once, in batches of at most `most_texts` and `most_tokens` with their padding.
+
+    The same seed gives the same batches. A text that is longer than the budget is alone.
+    """
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(lengths))
+    pool = POOL * most_texts
+    batches = [
+        batch
+        for start in range(0, len(order), pool)
+        for batch in sorted_batches(lengths, order[start : start + pool], most_texts, most_tokens)
+    ]
+    return [batches[place] for place in rng.permutation(len(batches))]
+
+
+def sorted_batches(lengths: Longs, rows: Longs, most_texts: int, most_tokens: int) -> list[Longs]:
+    """These rows from short to long, cut where a batch is full."""
+    rows = rows[np.argsort(lengths[rows], kind="stable")]
+    batches, start = [], 0
+    for place, row in enumerate(rows):
+        count = place - start + 1
+        if count > 1 and (count > most_texts or count * lengths[row] > most_tokens):
+            batches.append(rows[start:place])
+            start = place
+    return [*batches, rows[start:]] if len(rows) else []
+
+
+def padding(lengths: Longs, batches: Sequence[Longs]) -> float:
+    """The share of all places in the batches that is padding."""
+    places = sum(len(batch) * int(lengths[batch].max()) for batch in batches)
+    return 1 - float(lengths.sum()) / places if places else 0.0

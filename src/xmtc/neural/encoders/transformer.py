@@ -1,0 +1,179 @@
+"""A Hugging Face encoder: its states, and its lower layers apart from its upper ones."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from xmtc.core.errors import ConfigError
+from xmtc.neural.batches.layout import Batch
+
+ATTENTION_DROPOUTS = ("attention_probs_dropout_prob", "attention_dropout")
+OTHER_DROPOUTS = ("hidden_dropout_prob", "dropout", "embedding_dropout", "mlp_dropout")
+
+
+class Transformer(nn.Module):
+    """Any encoder that `transformers` knows."""
+
+    def __init__(self, model: Any, with_types: bool) -> None:
+        super().__init__()
+        self.model = model
+        self.with_types = with_types  # some encoders refuse segment ids
+        self.width = int(model.config.hidden_size)
+
+    def forward(self, batch: Batch, layers: int) -> tuple[Tensor, ...]:
+        """The last `layers` states, (pieces, length, width) each, the last layer first."""
+        return self.run(self.inputs(batch), layers)
+
+    def pooled(self, batch: Batch) -> Tensor:
+        """(pieces, width) what the encoder's own pooler makes of it."""
+        pooled: Tensor = self.model(**self.inputs(batch)).pooler_output
+        return pooled
+
+    def inputs(self, batch: Batch) -> dict[str, Tensor]:
+        """What the encoder is called with."""
+        types = {"token_type_ids": batch.types} if self.with_types else {}
+        if batch.states is not None:
+            return {"inputs_embeds": batch.states, "attention_mask": batch.mask, **types}
+        return {"input_ids": batch.ids, "attention_mask": batch.mask, **types}
+
+    def run(self, inputs: dict[str, Tensor], layers: int) -> tuple[Tensor, ...]:
+        """See `forward`."""
+        if layers == 1:
+            return (self.model(**inputs).last_hidden_state,)
+        states = self.model(**inputs, output_hidden_states=True).hidden_states
+        return tuple(states[::-1][:layers])
+
+
+def load(folder: Path, attention: str, dropout: float) -> Any:
+    """The encoder in a folder, its weights from safetensors only."""
+    from transformers import AutoConfig, AutoModel
+
+    config = AutoConfig.from_pretrained(folder, local_files_only=True)
+    set_dropout(config, dropout)
+    try:
+        with quiet():
+            return AutoModel.from_pretrained(
+                folder, config=config, local_files_only=True, use_safetensors=True,
+                attn_implementation=_implementation(attention), dtype=torch.float32,
+            )  # fmt: skip
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"cannot use the encoder in {folder}: {error}") from error
+
+
+def load_tokenizer(folder: Path) -> Any:
+    """The tokenizer of the encoder in a folder; it must have a tokenizer.json to be saved."""
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"cannot read the tokenizer in {folder}: {error}") from error
+    if not tokenizer.is_fast:
+        raise ConfigError(f"{folder} has no tokenizer.json. Save the tokenizer there anew.")
+    return tokenizer
+
+
+def bare(config: dict[str, Any], attention: str) -> Any:
+    """An encoder of this shape, its weights still to be filled in."""
+    from transformers import AutoConfig, AutoModel
+
+    known = {name: value for name, value in config.items() if name[0] != "_" and name != "auto_map"}
+    return AutoModel.from_config(
+        AutoConfig.for_model(**known), attn_implementation=_implementation(attention)
+    )
+
+
+def _implementation(attention: str) -> str | None:
+    """None lets transformers take SDPA for the encoders that have it."""
+    return None if attention == "fast" else attention
+
+
+def set_dropout(config: Any, dropout: float) -> None:
+    """Dropout inside attention is always 0: with it the fast attention cannot be used."""
+    for name in ATTENTION_DROPOUTS:
+        if hasattr(config, name):
+            setattr(config, name, 0.0)
+    for name in OTHER_DROPOUTS if dropout >= 0 else ():
+        if hasattr(config, name):
+            setattr(config, name, dropout)
+
+
+def layers_of(model: Any) -> nn.ModuleList | None:
+    """The encoder's own list of layers."""
+    lists = [part for part in model.modules() if isinstance(part, nn.ModuleList)]
+    count = getattr(model.config, "num_hidden_layers", 0)
+    return next((part for part in lists if len(part) == count), None)
+
+
+def freeze_below(model: Any, trainable: int) -> int:
+    """All but the last `trainable` layers stop learning; returns how many that are."""
+    layers = layers_of(model)
+    if layers is None:
+        raise ConfigError("trainable_layers: this encoder has no list of layers; leave it at -1.")
+    frozen = max(0, len(layers) - trainable)
+    for parameter in model.parameters():
+        parameter.requires_grad_(False)
+    for layer in layers[frozen:]:
+        layer.requires_grad_(True)
+    for name, child in model.named_children():  # a norm after the last layer, the pooler
+        if "embed" not in name and layers not in child.modules():
+            child.requires_grad_(True)
+    return frozen
+
+
+class Given(nn.Module):
+    """Stands in for the embeddings: passes on what the frozen layers made."""
+
+    def forward(self, *inputs: Any, **named: Any) -> Tensor:
+        """The given states, whichever way this encoder passes them."""
+        given = (*inputs, *named.values())
+        return next(value for value in given if isinstance(value, Tensor) and value.ndim == 3)
+
+
+def upper_part(model: Any, frozen: int) -> Any:
+    """The same encoder without its lowest `frozen` layers, sharing all weights with it.
+
+    It is called with `inputs_embeds`, the states of layer number `frozen`.
+    """
+    layers = layers_of(model)
+    assert layers is not None
+    upper = _with(model, layers, nn.ModuleList(layers[frozen:]))
+    for name, _ in list(upper.named_children()):
+        if "embed" in name:
+            stand_in = nn.Identity() if "project" in name else Given()
+            upper._modules[name] = stand_in
+    return upper
+
+
+def _with(part: Any, old: nn.Module, new: nn.Module) -> Any:
+    """A copy of the module tree down to `old`, which is replaced; everything else is shared."""
+    if part is old:
+        return new
+    if part is None or not any(inner is old for inner in part.modules()):
+        return part
+    twin = copy.copy(part)
+    twin._modules = {name: _with(child, old, new) for name, child in part._modules.items()}
+    return twin
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Inside, transformers shows no bars and gives no advice."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

@@ -1,0 +1,72 @@
+"""Encoders learned from the texts alone: a word's vector, then a BiLSTM or a CNN over the words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from xmtc.neural.batches.layout import Batch, Layout
+
+PAD, UNKNOWN, START = 0, 1, 2
+SPECIAL = ["[pad]", "[unknown]", "[start]"]
+# An empty text still has its start, so that it too has a vector.
+LAYOUT = Layout(before=(START,), before_types=(0,), pad=PAD)
+
+
+def word_tokenizer(texts: Sequence[str], words: int) -> Any:
+    """Lower-cased words and signs of any script, the most frequent ones of these texts."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.WordLevel(unk_token=SPECIAL[UNKNOWN]))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordLevelTrainer(
+        vocab_size=words, special_tokens=SPECIAL, show_progress=False
+    )
+    clean = (text.encode("utf-8", "replace").decode() for text in texts)
+    tokenizer.train_from_iterator(clean, trainer)
+    return tokenizer
+
+
+class BiLstm(nn.Module):
+    """Each word sees all words before and after it."""
+
+    def __init__(self, words: int, width: int, dropout: float) -> None:
+        super().__init__()
+        self.words = nn.Embedding(words, width, padding_idx=PAD)
+        self.dropout = nn.Dropout(dropout)
+        self.lstm = nn.LSTM(width, width, batch_first=True, bidirectional=True)
+        self.width = 2 * width
+
+    def forward(self, batch: Batch, layers: int) -> tuple[Tensor, ...]:
+        """(pieces, length, width) as the one and last layer."""
+        words = self.dropout(self.words(batch.ids))
+        lengths = batch.mask.sum(1).cpu()
+        packed = pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False)
+        states, _ = pad_packed_sequence(
+            self.lstm(packed)[0], batch_first=True, total_length=batch.ids.shape[1]
+        )
+        return (states,)
+
+
+class Cnn(nn.Module):
+    """Each word sees its neighbours, through windows of three sizes."""
+
+    def __init__(self, words: int, width: int, dropout: float) -> None:
+        super().__init__()
+        self.words = nn.Embedding(words, width, padding_idx=PAD)
+        self.dropout = nn.Dropout(dropout)
+        self.windows = nn.ModuleList(
+            nn.Conv1d(width, width, size, padding=size // 2) for size in (1, 3, 5)
+        )
+        self.width = 3 * width
+
+    def forward(self, batch: Batch, layers: int) -> tuple[Tensor, ...]:
+        """(pieces, length, width) as the one and last layer."""
+        words = self.dropout(self.words(batch.ids)).transpose(1, 2)
+        seen = [torch.relu(window(words)) for window in self.windows]
+        return (torch.cat(seen, dim=1).transpose(1, 2),)

@@ -1,0 +1,1 @@
+"""Output layers: from a text's vector to scores of labels, and the losses that teach them."""

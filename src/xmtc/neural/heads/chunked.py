@@ -1,0 +1,80 @@
+"""Chunked: a flat output layer for very many labels. No array of texts × labels, no gradient of
+all weights: chunk after chunk is read, taught and let go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+from xmtc.core.arrays import Csr, Longs
+from xmtc.neural.heads.flat import array, dense, log_odds
+from xmtc.neural.heads.scorer import DenseScorer
+
+CHUNK = 1 << 15  # labels
+
+
+class Chunked(nn.Module):
+    """The same as `Flat`, a chunk of labels at a time."""
+
+    changes_at_once = True  # the optimiser changes each chunk as soon as its gradient is there
+
+    def __init__(self, dim: int, nodes: int, mean: bool, chunk: int = CHUNK) -> None:
+        super().__init__()
+        self.nodes, self.mean, self.chunk = nodes, mean, chunk
+        sizes = [min(chunk, nodes - start) for start in range(0, nodes, chunk)]
+        self.weights = nn.ParameterList(torch.empty(size, dim) for size in sizes)
+        self.biases = nn.ParameterList(torch.zeros(size) for size in sizes)
+        for weights in self.weights:
+            nn.init.uniform_(weights, -(dim**-0.5), dim**-0.5)
+
+    def loss(self, vectors: Tensor, relevant: Csr) -> Tensor:
+        """Binary cross-entropy, summed over the texts, and over or averaged over the nodes."""
+        total = vectors.new_zeros((), dtype=torch.float32)
+        columns = relevant.tocsc()
+        for place, (weights, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            start = place * self.chunk
+            mine = columns[:, start : start + len(bias)].tocsr()
+            total = total + _ChunkLoss.apply(vectors, weights, bias, mine)  # type: ignore[no-untyped-call]
+        return total / self.nodes if self.mean else total
+
+    @torch.no_grad()
+    def start_at_frequency(self, counts: Longs, texts: int) -> None:
+        """At first every text gets each node's frequency."""
+        odds = torch.split(log_odds(counts, texts), self.chunk)
+        for weights, bias, start in zip(self.weights, self.biases, odds, strict=True):
+            weights.zero_()
+            bias.copy_(start)
+
+    def teach(self, what: str) -> None:
+        """There is one layer only, and it is always taught."""
+
+    def scorers(self, part: int = 0) -> tuple[DenseScorer, ...]:
+        """The finished layer, for a tree of one level."""
+        weights = np.concatenate([array(chunk) for chunk in self.weights])
+        bias = np.concatenate([array(chunk) for chunk in self.biases])
+        return (DenseScorer(weights, bias, stop=weights.shape[1]),)
+
+
+class _ChunkLoss(torch.autograd.Function):
+    """Keeps nothing of size texts × labels: what it needs again, it computes again."""
+
+    @staticmethod
+    def forward(ctx: Any, vectors: Tensor, weights: Tensor, bias: Tensor, relevant: Csr) -> Tensor:
+        ctx.save_for_backward(vectors, weights, bias)
+        ctx.relevant = relevant
+        logits = F.linear(vectors, weights, bias).float()
+        positive = dense(relevant, vectors)
+        return F.binary_cross_entropy_with_logits(logits, positive, reduction="sum")
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
+        vectors, weights, bias = ctx.saved_tensors
+        change = F.linear(vectors, weights, bias).float().sigmoid_()
+        change -= dense(ctx.relevant, vectors)  # the gradient of the logits, directly
+        change *= upstream[0]
+        change = change.to(vectors.dtype)
+        return change @ weights, change.T @ vectors, change.sum(0), None

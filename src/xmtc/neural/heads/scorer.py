@@ -1,0 +1,79 @@
+"""DenseScorer: the finished output layer of a level, on plain arrays; ranking needs no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from xmtc.core.arrays import Array, Floats, Ints
+from xmtc.core.parts import Parts
+from xmtc.kernels.dense import chosen_dots
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """What narrows a text's vector before labels are scored."""
+
+    weights: Floats  # (narrow, dim)
+    bias: Floats  # (narrow,)
+    sigmoid: bool = False
+
+    def __call__(self, vectors: Floats) -> Floats:
+        """(texts, dim) -> (texts, narrow)"""
+        narrow: Floats = vectors @ self.weights.T + self.bias
+        return expit(narrow) if self.sigmoid else narrow
+
+
+@dataclass(frozen=True)
+class DenseScorer:
+    """The probability of each candidate node: the logistic function of its weights and bias."""
+
+    weights: Floats  # (nodes, dim)
+    bias: Floats | None = None  # (nodes,)
+    bottleneck: Bottleneck | None = None
+    start: int = 0  # where in the encoded vector its own part begins
+    stop: int | None = None
+
+    def score(self, encoded: Floats, candidates: Ints) -> Floats:
+        """(texts, width), from 0 to 1."""
+        vectors = encoded[:, self.start : self.stop]
+        vectors = vectors if self.bottleneck is None else self.bottleneck(vectors)
+        if _is_everything(candidates, len(self.weights)):
+            scores = vectors @ self.weights.T
+        else:
+            scores = chosen_dots(vectors, self.weights, candidates)
+        if self.bias is not None:
+            scores = scores + self.bias[candidates]
+        return expit(scores, dtype=np.float32)  # type: ignore[no-any-return]
+
+    def to_arrays(self, name: str) -> dict[str, Array]:
+        """What must be saved."""
+        arrays = {f"{name}.weights": self.weights}
+        if self.bias is not None:
+            arrays[f"{name}.bias"] = self.bias
+        if self.bottleneck is not None:
+            arrays[f"{name}.narrow.weights"] = self.bottleneck.weights
+            arrays[f"{name}.narrow.bias"] = self.bottleneck.bias
+        return arrays
+
+
+def _is_everything(candidates: Ints, nodes: int) -> bool:
+    return candidates.shape[1] == nodes and bool((candidates == np.arange(nodes)).all())
+
+
+def load_generator(parts: Parts, name: str, nodes: int, dim: int) -> DenseScorer:
+    """The scorer of a level that has a bias and reads the whole vector."""
+    weights = parts.array(f"{name}.weights", np.float32, (nodes, dim))
+    return DenseScorer(weights, parts.array(f"{name}.bias", np.float32, (nodes,)), stop=dim)
+
+
+def load_discriminator(
+    parts: Parts, name: str, labels: int, start: int, stop: int, sigmoid: bool
+) -> DenseScorer:
+    """The scorer of labels behind a bottleneck."""
+    bias = parts.array(f"{name}.narrow.bias", np.float32, (None,))
+    narrow = parts.array(f"{name}.narrow.weights", np.float32, (len(bias), stop - start))
+    weights = parts.array(f"{name}.weights", np.float32, (labels, len(bias)))
+    return DenseScorer(weights, None, Bottleneck(narrow, bias, sigmoid), start, stop)

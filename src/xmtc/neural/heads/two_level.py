@@ -1,0 +1,90 @@
+"""LightXML's two output layers: a generator that scores clusters, a discriminator that scores the
+labels of the clusters that look right at that moment. Both learn from the same text vector."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+
+from xmtc.core.arrays import Csr, Ints, Longs
+from xmtc.core.tree import LabelTree
+from xmtc.neural.heads.candidates import candidates_of, hardest_clusters
+from xmtc.neural.heads.flat import Flat, array, bce, dense
+from xmtc.neural.heads.scorer import Bottleneck, DenseScorer
+
+
+class TwoLevel(nn.Module):
+    """Clusters, then labels. `teaches` says which of the two losses count."""
+
+    def __init__(
+        self, dim: int, tree: LabelTree, narrow: int, beam: int, mean: bool, sigmoid: bool = False,
+        overflow: str = "extend", pads: str = "masked",
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.tree, self.beam, self.mean = tree, beam, mean
+        self.overflow, self.pads, self.sigmoid = overflow, pads, sigmoid
+        self.generator = Flat(dim, len(tree.parents[0]), mean)
+        self.bottleneck = nn.Linear(dim, narrow)
+        # Only the rows of a batch's candidates get gradients and change.
+        self.labels = nn.Embedding(tree.label_count, narrow, sparse=True)
+        nn.init.xavier_uniform_(self.labels.weight)
+        self.teaches = {"generator", "labels"}
+
+    def teach(self, what: str) -> None:
+        """From here on only the "generator" or only the "labels" learn."""
+        self.teaches = {what}
+        self.generator.requires_grad_(what == "generator")
+
+    def loss(self, vectors: Tensor, relevant: Csr, chosen_by: Tensor | None = None) -> Tensor:
+        """Both losses, summed over the texts.
+
+        chosen_by: the vectors that the generator reads, where they are not the same.
+        """
+        true_clusters = self.tree.relevant_at(0, relevant)
+        logits = self.generator(vectors if chosen_by is None else chosen_by)
+        total = vectors.new_zeros(())
+        if "generator" in self.teaches:
+            total = total + bce(logits, dense(true_clusters, vectors), self.mean)
+        if "labels" in self.teaches:
+            chances = torch.sigmoid(logits.detach().float()).cpu().numpy()
+            clusters = hardest_clusters(chances, true_clusters, self.beam)
+            total = total + self._label_loss(vectors, clusters, relevant)
+        return total
+
+    def _label_loss(self, vectors: Tensor, clusters: Ints, relevant: Csr) -> Tensor:
+        children = self.tree.children[1]
+        found = candidates_of(clusters, children, relevant, self.overflow, self.pads)
+        on = vectors.device
+        labels = torch.from_numpy(found.labels).to(on).clamp(min=0).long()
+        counts = torch.from_numpy(found.counts).to(on)
+        logits = self.label_logits(vectors, labels).float()
+        targets = torch.from_numpy(found.relevant).to(on).float()
+        terms = F.binary_cross_entropy_with_logits(logits, targets, reduction="none")
+        total = (terms * counts).sum()
+        return total * len(vectors) / counts.sum() if self.mean else total
+
+    def label_logits(self, vectors: Tensor, labels: Tensor) -> Tensor:
+        """(texts, dim), (texts, width) ids -> (texts, width)
+
+        Texts of a batch share many candidates: each label's row is fetched once, and one matrix
+        product serves all.
+        """
+        narrow = self.bottleneck(vectors)
+        narrow = torch.sigmoid(narrow) if self.sigmoid else narrow
+        rows, places = torch.unique(labels, return_inverse=True)
+        logits: Tensor = (narrow @ self.labels(rows).T).gather(1, places)
+        return logits
+
+    def start_at_frequency(self, counts: Longs, texts: int) -> None:
+        """At first the generator gives every text each cluster's frequency."""
+        self.generator.start_at_frequency(counts, texts)
+
+    def scorers(self, part: int = 0) -> tuple[DenseScorer, ...]:
+        """The finished layers of both levels; labels read the vector of encoder number `part`."""
+        narrow = Bottleneck(
+            array(self.bottleneck.weight), array(self.bottleneck.bias), self.sigmoid
+        )
+        dim = narrow.weights.shape[1]
+        labels = DenseScorer(array(self.labels.weight), None, narrow, part * dim, (part + 1) * dim)
+        return (self.generator.scorer(), labels)

@@ -1,0 +1,80 @@
+"""Settings of encoders and of training. No torch here, so that listing settings is quick."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from xmtc.core.errors import require
+
+Vector = Literal["mean", "cls", "max", "pooler"]
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """What reads the text, and how its vector is made."""
+
+    name: str = "minilm"  # minilm, bilstm, cnn, a folder, or a name in the Hugging Face cache
+    max_tokens: int = 128  # longer texts are cut; time grows with it
+    long_texts: Literal["head", "head_tail", "chunks"] = "head"  # what is kept of a longer text
+    max_chunks: int = 4  # pieces of max_tokens that a long text is read in, with chunks
+    vector: Vector = "mean"  # of the tokens' states: mean, max, the CLS token's, or the pooler's
+    layers: int = 1  # vectors of as many last layers, side by side
+    trainable_layers: int = -1  # only the last ones learn, which is faster; -1: all
+    dropout: float = -1.0  # inside the encoder; -1: as it was made
+    attention: Literal["fast", "eager"] = "fast"  # fast: as far as the encoder has it
+    int8: bool = False  # rank with 8-bit weights: faster, a little less exact
+    words: int = 50_000  # vocabulary of bilstm and cnn, the most frequent words
+    width: int = 256  # size of a word's vector in bilstm and cnn
+
+    def __post_init__(self) -> None:
+        require(8 <= self.max_tokens <= 1 << 16, "max_tokens", self.max_tokens,
+                "must lie between 8 and 65536")  # fmt: skip
+        require(1 <= self.max_chunks <= 1000, "max_chunks", self.max_chunks, "1 to 1000")
+        require(1 <= self.layers <= 100, "layers", self.layers, "must be at least 1")
+        require(self.trainable_layers >= -1, "trainable_layers", self.trainable_layers,
+                "must be 0 or more, or -1 for all")  # fmt: skip
+        require(self.dropout == -1 or 0 <= self.dropout < 1, "dropout", self.dropout,
+                "must lie between 0 and 1, or be -1")  # fmt: skip
+        require(self.words >= 10, "words", self.words, "must be at least 10")
+        require(8 <= self.width <= 8192, "width", self.width, "must lie between 8 and 8192")
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How the weights learn."""
+
+    epochs: int = 10  # passes over the texts
+    batch: int = 32  # texts per step, at most
+    batch_tokens: int = 8192  # tokens per step, at most, padding included
+    encoder_rate: float = 2e-4  # learning rate of the encoder
+    head_rate: float = 5e-3  # learning rate of the output layers
+    decay: float = 0.01  # of weights; not of biases and norms
+    epsilon: float = 1e-8  # of AdamW; LightXML and GUDN used 1e-6
+    schedule: Literal["linear", "constant", "slanted"] = "linear"  # of the learning rates
+    warmup: float = 0.1  # share of the steps in which the learning rates climb
+    accumulate: int = 1  # batches per step
+    clip: float = 1.0  # longest gradient; 0: any
+    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    average_from: int | None = None  # epoch (from 0) from which weights are averaged (SWA)
+    average_every: int = 100  # steps between two weights that enter the average
+    validation: float = 0.0  # share of the texts held out to choose the best epoch
+    validate_every: int = 0  # steps between validations inside an epoch; 0: only after each
+    dropout_off_after_validation: bool = False  # until the epoch ends: LightXML's code
+    metric: str = "P@5"  # by which the best epoch is chosen
+    patience: int = 3  # epochs without a better one before training stops
+    checkpoint_seconds: float = 120.0  # between two checkpoints, where a run is kept
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("epochs", 1), ("batch", 1), ("batch_tokens", 8), ("accumulate", 1),
+                            ("average_every", 1), ("patience", 1), ("seed", 0),
+                            ("validate_every", 0)):  # fmt: skip
+            value = getattr(self, name)
+            require(value >= least, name, value, f"must be at least {least}")
+        for name in ("encoder_rate", "head_rate", "epsilon"):
+            require(getattr(self, name) > 0, name, getattr(self, name), "must be above 0")
+        for name in ("decay", "clip", "checkpoint_seconds"):
+            require(getattr(self, name) >= 0, name, getattr(self, name), "must not be negative")
+        for name in ("warmup", "validation"):
+            require(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")

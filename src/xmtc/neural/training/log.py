@@ -1,0 +1,71 @@
+"""What a training says of itself: log.jsonl, curves.png and, where it is installed, TensorBoard."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from xmtc.core.errors import MissingExtra
+
+CURVES = "curves.png"
+
+
+class Log:
+    """Lines of JSON in the folder of the run; without a folder it says nothing."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self.board = _board(folder)
+
+    def write(self, **values: Any) -> None:
+        """One line, there at once."""
+        if self.folder is None:
+            return
+        with (self.folder / "log.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(values) + "\n")
+        if self.board is not None and "step" in values:
+            for name, value in values.items():
+                if isinstance(value, int | float) and name != "step":
+                    self.board.add_scalar(name, value, values["step"])
+
+    def draw(self, history: list[dict[str, float]]) -> None:
+        """The curves of loss and metrics by epoch."""
+        if self.folder is not None and history:
+            try:
+                _draw(history, self.folder / CURVES)
+            except MissingExtra:
+                self.write(note="no curves.png: pip install 'xmtc[plots]'")
+
+
+def _draw(history: list[dict[str, float]], path: Path) -> None:
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtra("curves need matplotlib: pip install 'xmtc[plots]'") from error
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    epochs = [row["epoch"] for row in history]
+    axes.plot(epochs, [row["loss"] for row in history], ".-", color="#1f6f8b", label="loss")
+    axes.set_xlabel("epoch")
+    axes.set_ylabel("training loss")
+    names = [name for name in history[-1] if "@" in name]
+    if names:
+        right = axes.twinx()
+        for name in names:
+            right.plot(epochs, [row.get(name, float("nan")) for row in history], ".--", label=name)
+        right.set_ylabel("validation, percent")
+        right.legend(loc="center right")
+    figure.savefig(path, format="png", dpi=150)
+
+
+def _board(folder: Path | None) -> Any:
+    if folder is None:
+        return None
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        return None
+    return SummaryWriter(str(folder / "tensorboard"))

@@ -1,0 +1,245 @@
+"""The training loop. What is trained is a Task; what happens around it is the same for all."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from xmtc.core import run
+from xmtc.core.arrays import Longs
+from xmtc.core.errors import ConfigError
+from xmtc.core.progress import Advance, step
+from xmtc.neural.devices import device, in_precision, use_our_threads
+from xmtc.neural.settings import TrainingConfig
+from xmtc.neural.training import checkpoint, processes
+from xmtc.neural.training.averaging import Average, learned
+from xmtc.neural.training.checkpoint import Progress
+from xmtc.neural.training.log import Log
+from xmtc.neural.training.optimiser import Optimiser
+from xmtc.neural.training.schedule import SCHEDULES
+
+
+class Task(Protocol):
+    """What a model must say to be trained."""
+
+    @property
+    def net(self) -> nn.Module:
+        """Everything that learns."""
+
+    @property
+    def parts(self) -> Mapping[str, tuple[nn.Module, float]]:
+        """Name -> module and its learning rate."""
+
+    def batches(self, epoch: int) -> Sequence[Longs]:
+        """The texts of each batch; the same epoch gives the same batches."""
+
+    def loss(self, rows: Longs) -> Tensor:
+        """Summed over these texts."""
+
+    def measure(self) -> dict[str, float]:
+        """Metrics on held-out texts; empty when none are held out."""
+
+
+AfterStep = Callable[[Progress], None]
+
+
+def fit(
+    task: Task, config: TrainingConfig, key: str, after_step: AfterStep | None = None
+) -> list[dict[str, float]]:
+    """Train the task's net in place; returns loss and metrics of each epoch.
+
+    key: of settings and data. Where a run is kept, an unfinished training with this key goes on.
+    """
+    use_our_threads()
+    processes.join()
+    return Training(task, config, key, after_step).run()
+
+
+class Training:
+    """One training, from its first step or from its last checkpoint."""
+
+    def __init__(
+        self, task: Task, config: TrainingConfig, key: str, after_step: AfterStep | None = None
+    ) -> None:
+        self.task, self.config, self.after_step = task, config, after_step
+        self.net = task.net
+        self.optimiser = Optimiser(task.parts, config)
+        self.average = Average(self.net)
+        self.best: dict[str, Tensor] = {}
+        self.scaler = torch.amp.GradScaler(device().type, enabled=config.precision == "fp16")
+        self.progress = Progress(key)
+        self.folder = run.folder()
+        self.log = Log(self.folder if processes.is_first() else None)
+        self.saved_at = time.monotonic()
+
+    def run(self) -> list[dict[str, float]]:
+        """All epochs that are left, then the weights that were best."""
+        self._resume()
+        config, now = self.config, self.progress
+        steps = sum(len(self._groups(epoch)) for epoch in range(config.epochs))
+        self.schedule = SCHEDULES[config.schedule](steps, round(steps * config.warmup))
+        while now.epoch < config.epochs and not self._out_of_patience():
+            self._epoch()
+        self._checkpoint()
+        self._keep_the_best()
+        self.log.draw(now.history)
+        return now.history
+
+    def _epoch(self) -> None:
+        now, config = self.progress, self.config
+        groups = self._groups(now.epoch)
+        texts = sum(len(batch) for group in groups for batch in group)
+        title = f"epoch {now.epoch + 1} of {config.epochs}"
+        self.net.train(not now.calm)
+        if config.average_from == now.epoch and now.batch == 0 and not self.average.count:
+            self.average.add()
+        with step(title, texts) as advance:
+            advance(now.texts)
+            for group in groups[now.batch :]:
+                self._step(group, advance)
+        self._end_of_epoch(now.loss / max(1, now.texts))
+
+    def _step(self, group: Sequence[Longs], advance: Advance) -> None:
+        now, started = self.progress, time.perf_counter()
+        texts = sum(len(rows) for rows in group)
+        self.optimiser.set_rates(self.schedule(now.step))
+        loss = sum(self._backward(rows, texts) for rows in group)
+        self._change_weights()
+        now.step, now.batch = now.step + 1, now.batch + 1
+        now.loss, now.texts = now.loss + loss * texts, now.texts + texts
+        if self._averages() and (now.batch - 1) % self.config.average_every == 0:
+            self.average.add()
+        if self.config.validate_every and now.batch % self.config.validate_every == 0:
+            self._validate_inside()
+        speed = texts / (time.perf_counter() - started)
+        advance(texts, f"loss {now.loss / now.texts:.4g}, {speed:.0f} texts/s")
+        self.log.write(step=now.step, epoch=now.epoch, loss=loss, texts_per_second=round(speed, 1))
+        if time.monotonic() - self.saved_at >= self.config.checkpoint_seconds:
+            self._checkpoint()
+        if self.after_step is not None:
+            self.after_step(now)
+
+    def _backward(self, rows: Longs, texts: int) -> float:
+        """Adds this batch's gradients; returns its part of the mean loss over `texts`."""
+        with in_precision(self.config.precision):
+            mine, counts = processes.my_share(rows)
+            loss = self.task.loss(mine) * (counts / texts)
+        value = float(processes.total(loss.detach().clone()))
+        if not math.isfinite(value):
+            self._stop_at(rows, value)
+        self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+        return value
+
+    def _change_weights(self) -> None:
+        processes.sum_gradients([*self.optimiser.dense, *self.optimiser.rows])
+        for optimiser in self.optimiser.optimisers:
+            self.scaler.unscale_(optimiser)
+        if self.config.clip:
+            nn.utils.clip_grad_norm_(self.optimiser.dense, self.config.clip)
+        self.optimiser.step(self.scaler)
+
+    def _stop_at(self, rows: Longs, value: float) -> None:
+        now = self.progress
+        some = ", ".join(map(str, rows[:8].tolist())) + (", ..." if len(rows) > 8 else "")
+        raise ConfigError(
+            f"the loss is {value} in epoch {now.epoch + 1}, batch {now.batch + 1} (texts {some}). "
+            "Lower training.encoder_rate and training.head_rate, or set training.clip=1."
+        )
+
+    def _validate_inside(self) -> None:
+        metrics = self._validate()
+        self.log.write(step=self.progress.step, epoch=self.progress.epoch, **metrics)
+        self.progress.calm = self.config.dropout_off_after_validation
+        self.net.train(not self.progress.calm)
+
+    def _validate(self) -> dict[str, float]:
+        self.net.eval()
+        with self.average.applied():
+            metrics = self.task.measure()
+            self._remember_if_best(metrics)
+        return metrics
+
+    def _end_of_epoch(self, loss: float) -> None:
+        now, metrics = self.progress, self._validate()
+        now.history.append({"epoch": now.epoch + 1, "loss": loss, **metrics})
+        self.log.write(epoch=now.epoch + 1, step=now.step, mean_loss=loss, **metrics)
+        now.epoch, now.batch, now.loss, now.texts = now.epoch + 1, 0, 0.0, 0
+        now.calm = False
+
+    def _remember_if_best(self, metrics: Mapping[str, float]) -> None:
+        if not metrics:
+            return
+        if self.config.metric not in metrics:
+            known = ", ".join(metrics)
+            raise ConfigError(f"training.metric={self.config.metric!r}: choose one of {known}")
+        if metrics[self.config.metric] > self.progress.best:
+            self.progress.best = metrics[self.config.metric]
+            self.progress.best_epoch = self.progress.epoch
+            self.best = {name: value.detach().clone() for name, value in learned(self.net)}
+
+    def _keep_the_best(self) -> None:
+        if self.best:
+            self._set_weights(self.best)
+        else:
+            self.average.keep()
+        self.net.eval()
+
+    def _out_of_patience(self) -> bool:
+        now = self.progress
+        return bool(self.best) and now.epoch - 1 - now.best_epoch >= self.config.patience
+
+    def _averages(self) -> bool:
+        start = self.config.average_from
+        return start is not None and self.progress.epoch >= start
+
+    def _groups(self, epoch: int) -> list[Sequence[Longs]]:
+        """The batches of each step. The last step of an epoch takes what is left."""
+        batches, many = self.task.batches(epoch), self.config.accumulate
+        return [batches[start : start + many] for start in range(0, len(batches), many)]
+
+    def _checkpoint(self) -> None:
+        self.saved_at = time.monotonic()
+        if self.folder is None or not processes.is_first():
+            return
+        self.progress.averaged = self.average.count
+        tensors = {f"net.{name}": value.detach() for name, value in learned(self.net)}
+        tensors |= {f"optimiser.{name}": value for name, value in self.optimiser.state().items()}
+        tensors |= {f"mean.{name}": value for name, value in self.average.mean.items()}
+        tensors |= {f"best.{name}": value for name, value in self.best.items()}
+        tensors["random"] = torch.get_rng_state()
+        if self.scaler.is_enabled():
+            tensors["scale"] = torch.tensor(self.scaler.get_scale())
+        checkpoint.write(self.folder / run.CHECKPOINTS, self.progress, tensors)
+
+    def _resume(self) -> None:
+        found = self.folder and checkpoint.newest(self.folder / run.CHECKPOINTS, self.progress.key)
+        if not found:
+            return
+        self.progress, tensors = found
+        self._set_weights(_under("net.", tensors))
+        self.optimiser.load(_under("optimiser.", tensors))
+        self.average.mean = _under("mean.", tensors)
+        self.average.count = self.progress.averaged
+        self.best = _under("best.", tensors)
+        torch.set_rng_state(tensors["random"])
+        if "scale" in tensors:
+            self.scaler.update(float(tensors["scale"]))
+        self.log.write(step=self.progress.step, note="goes on from a checkpoint")
+
+    @torch.no_grad()
+    def _set_weights(self, weights: Mapping[str, Tensor]) -> None:
+        for name, parameter in learned(self.net):
+            parameter.copy_(weights[name])
+
+
+def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {
+        name.removeprefix(prefix): value.to(device())
+        for name, value in tensors.items()
+        if name.startswith(prefix)
+    }

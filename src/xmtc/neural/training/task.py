@@ -1,0 +1,63 @@
+"""LabelTask: texts and their labels, an encoder and an output layer, ready for the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from xmtc.core.arrays import Csr, Longs, as_csr
+from xmtc.neural.batches.grouping import shuffled_batches
+from xmtc.neural.encoders.frozen import Source
+from xmtc.neural.settings import TrainingConfig
+
+
+class Net(nn.Module):
+    """An encoder, dropout, an output layer."""
+
+    def __init__(self, encoder: nn.Module, head: nn.Module, dropout: float) -> None:
+        super().__init__()
+        self.encoder, self.head, self.dropout = encoder, head, nn.Dropout(dropout)
+
+
+@dataclass(frozen=True)
+class LabelTask:
+    """The head has `loss(vectors, relevant)`, summed over the texts."""
+
+    net: Any
+    source: Source
+    relevant: Csr  # (texts, labels)
+    config: TrainingConfig
+    measure: Callable[[], dict[str, float]]
+    chooser: Source | None = None  # a frozen encoder whose vectors choose the negatives
+
+    @property
+    def parts(self) -> Mapping[str, tuple[nn.Module, float]]:
+        """The encoder learns slowly, the output layer fast."""
+        return {
+            "encoder": (self.net.encoder, self.config.encoder_rate),
+            "head": (self.net.head, self.config.head_rate),
+        }
+
+    def batches(self, epoch: int) -> Sequence[Longs]:
+        """Texts of like length together, in an order of the epoch's own."""
+        seed = [self.config.seed, epoch]
+        lengths = self.source.lengths * self.source.tokens.piece_counts
+        return shuffled_batches(lengths, self.config.batch, self.config.batch_tokens, seed)
+
+    def loss(self, rows: Longs) -> Tensor:
+        """Summed over these texts."""
+        relevant = as_csr(self.relevant[rows])
+        others = () if self.chooser is None else (self._choosing_vectors(rows),)
+        vectors = self.net.dropout(self.net.encoder(self.source.batch(rows)))
+        loss: Tensor = self.net.head.loss(vectors, relevant, *others)
+        return loss
+
+    @torch.no_grad()
+    def _choosing_vectors(self, rows: Longs) -> Tensor:
+        assert self.chooser is not None
+        vectors: Tensor = self.chooser.encoder.eval()(self.chooser.batch(rows))
+        return vectors

@@ -1,0 +1,247 @@
+"""LightXML: candidates, shapes and scores as published; clusters, static negatives, resuming."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import xmtc
+from quick import quick_settings
+from xmtc.core import run
+from xmtc.core.arrays import csr_of_rows
+from xmtc.core.tree import LabelTree
+from xmtc.core.walk import walk
+from xmtc.data.planted import planted
+from xmtc.models import lightxml
+from xmtc.neural.heads.candidates import candidates_of, hardest_clusters
+from xmtc.neural.heads.flat import Flat
+from xmtc.neural.heads.two_level import TwoLevel
+from xmtc.neural.training import loop
+
+# The worked example of the specification, 8.5: four clusters of eight labels.
+TREE = LabelTree.of([[0] * 4, [0, 0, 1, 1, 1, 2, 2, 3]])
+CHANCES = 1 / (1 + np.exp(-np.array([[2, -1, 0.5, 1]], np.float32)))
+
+
+def built(positives, overflow="extend", pads="masked", beam=2):
+    relevant = csr_of_rows([positives], 8)
+    clusters = hardest_clusters(CHANCES, TREE.relevant_at(0, relevant), beam)
+    return clusters, candidates_of(clusters, TREE.children[1], relevant, overflow, pads)
+
+
+def test_true_clusters_come_first_then_the_hardest():
+    clusters, found = built([3, 5])
+    assert clusters.tolist() == [[2, 1]]
+    assert found.labels.tolist() == [[5, 6, 2, 3, 4]]
+    assert found.relevant.tolist() == [[True, False, False, True, False]]
+
+
+def test_positives_beyond_the_beam_extend_the_row():
+    clusters, found = built([0, 3, 5, 7])
+    assert clusters.tolist() == [[0, 3]]
+    assert found.labels.tolist() == [[0, 1, 7, 3, 5]]
+    assert found.relevant.tolist() == [[True, False, True, True, True]]
+
+
+def test_the_authors_code_overwrites_the_only_negative_and_drops_the_rest():
+    _, found = built([0, 3, 5, 7], overflow="overwrite")
+    assert found.labels.tolist() == [[0, 3, 7]]
+    assert found.relevant.all()
+
+
+class Given:
+    """A scorer that says what the example says."""
+
+    def __init__(self, scores):
+        self.scores = np.array(scores, np.float32)
+
+    def score(self, encoded, candidates):
+        return 1 / (1 + np.exp(-self.scores[candidates]))
+
+
+def test_prediction_multiplies_both_probabilities():
+    logits = np.zeros(8)
+    logits[[0, 1, 7]] = 1.2, -0.3, 0.4
+    ranking = walk(TREE, [Given([2, -1, 0.5, 1]), Given(logits)], np.zeros((1, 1)), k=5, beam=2)
+    assert ranking.labels.tolist() == [[0, 7, 1, -1, -1]]
+    expected = [0.6769143837, 0.4376757498, 0.3748297877]
+    assert ranking.scores[0, :3] == pytest.approx(expected, abs=1e-6)
+
+
+rows_of_labels = st.lists(st.lists(st.integers(0, 29), max_size=12), min_size=1, max_size=5)
+
+
+@given(rows_of_labels, st.integers(1, 12), st.integers(0, 1000))
+def test_no_positive_is_ever_lost_and_no_candidate_comes_twice(rows, beam, seed):
+    rng = np.random.default_rng(seed)
+    tree = LabelTree.of([[0] * 10, rng.permutation(np.arange(30) % 10)])
+    relevant = csr_of_rows(rows, 30)
+    chances = rng.random((len(rows), 10)).astype(np.float32) * 0.999
+    clusters = hardest_clusters(chances, tree.relevant_at(0, relevant), beam)
+    found = candidates_of(clusters, tree.children[1], relevant)
+    for row, labels in enumerate(found.labels):
+        kept = labels[labels >= 0].tolist()
+        assert len(kept) == len(set(kept))
+        assert set(labels[found.relevant[row]]) == set(rows[row])
+    assert (found.counts == (found.labels >= 0)).all()
+
+
+def test_pads_can_repeat_the_last_candidate_as_the_authors_do():
+    relevant = csr_of_rows([[7], [3]], 8)
+    clusters = np.array([[3], [1]], np.int32)
+    found = candidates_of(clusters, TREE.children[1], relevant, pads="repeat")
+    assert found.labels.tolist() == [[7, 7, 7], [2, 3, 4]]
+    assert found.relevant[0].all()
+    assert found.counts.all()
+
+
+HIDDEN, BERT = 768, 109_482_240
+
+
+def parameters(labels, clusters=None, narrow=None):
+    """Counted on the meta device, where nothing is allocated."""
+    with torch.device("meta"):
+        if clusters is None:
+            head = Flat(5 * HIDDEN, labels, mean=True)
+        else:
+            parents = np.arange(labels, dtype=np.int32) % clusters
+            tree = LabelTree((np.zeros(clusters, np.int32), parents))
+            head = TwoLevel(5 * HIDDEN, tree, narrow, beam=1, mean=True)
+    return BERT + sum(p.numel() for p in head.parameters())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "count"),
+    [((3956,), 124_677_236), ((13_330,), 160_682_770), ((30_938,), 228_315_098),
+     ((670_091, 8192, 400), 410_520_512), ((501_008, 8192, 500), 393_372_212)],
+    ids=["eurlex4k", "amazoncat13k", "wiki10", "amazon670k", "wiki500k"],
+)  # fmt: skip
+def test_the_number_of_parameters_is_the_published_one(arguments, count):
+    assert parameters(*arguments) == count
+
+
+def test_the_label_loss_is_that_of_all_candidates_one_by_one():
+    torch.manual_seed(0)
+    head, vectors = TwoLevel(6, TREE, 3, beam=2, mean=False), torch.randn(2, 6)
+    relevant = csr_of_rows([[3, 5], [7]], 8)
+    logits = head.generator(vectors)
+    expected = 0.0
+    for row, positives in enumerate([{3, 5}, {7}]):
+        target = torch.tensor(
+            [float(any(TREE.parents[1][p] == c for p in positives)) for c in range(4)]
+        )
+        expected += torch.nn.functional.binary_cross_entropy_with_logits(
+            logits[row], target, reduction="sum"
+        )
+        key = torch.sigmoid(logits[row]) + target
+        for cluster in key.argsort(descending=True)[:2]:
+            for label in np.flatnonzero(TREE.parents[1] == int(cluster)):
+                dot = head.labels.weight[label] @ head.bottleneck(vectors[row])
+                expected += torch.nn.functional.softplus(-dot if label in positives else dot)
+    torch.testing.assert_close(head.loss(vectors, relevant), expected)
+
+
+def test_the_mean_loss_is_the_published_one():
+    torch.manual_seed(0)
+    total, mean = (TwoLevel(6, TREE, 3, beam=4, mean=flag) for flag in (False, True))
+    mean.load_state_dict(total.state_dict())
+    vectors, relevant = torch.randn(2, 6), csr_of_rows([[3, 5], [7]], 8)
+    for what, nodes in (("generator", 4), ("labels", 8)):
+        total.teach(what), mean.teach(what)
+        of_texts = mean.loss(vectors, relevant) / 2
+        torch.testing.assert_close(of_texts, total.loss(vectors, relevant) / (2 * nodes))
+
+
+IN_CLUSTERS = {"plain_up_to": 4, "max_cluster": 4, "beam": 2, "bottleneck": 16}
+
+
+@pytest.mark.parametrize("negatives", ["dynamic", "static", "static_own_encoder"])
+def test_clusters_find_the_planted_labels(negatives, tmp_path):
+    quick = quick_settings("lightxml", **IN_CLUSTERS, negatives=negatives)
+    model = xmtc.train("lightxml", planted(), quick)
+    assert len(model.tree.parents[0]) == 4
+    floor = {"dynamic": 95, "static": 60, "static_own_encoder": 80}[negatives]
+    assert xmtc.evaluate(model, planted(seed=1)).metrics["P@1"] > floor
+    xmtc.save(model, tmp_path / "model")
+    before, after = (m.rank(planted().texts, 5) for m in (model, xmtc.load(tmp_path / "model")))
+    assert (before.labels == after.labels).all()
+    assert (before.scores == after.scores).all()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"encoder": {"vector": "cls", "layers": 2}}, {"encoder": {"trainable_layers": 2}},
+     {"encoder": {"name": "cnn", "width": 32}}, {"encoder": {"name": "bilstm", "width": 32}},
+     {"encoder": {"int8": True}}, {"training": {"average_from": 10, "average_every": 3}},
+     {"training": {"validation": 0.2, "patience": 20}}],
+    ids=["cls", "frozen", "cnn", "bilstm", "int8", "averaged", "validated"],
+)  # fmt: skip
+def test_every_way_to_train_finds_the_planted_labels(changes):
+    from xmtc.core.config import merged
+
+    quick = merged(quick_settings("lightxml"), changes)
+    model = xmtc.train("lightxml", planted(), quick)
+    assert xmtc.evaluate(model, planted(seed=1)).metrics["P@1"] > 90
+
+
+def test_eight_bits_rank_almost_the_same_and_save_all_bits(tmp_path):
+    exact = xmtc.train("lightxml", planted(), quick_settings("lightxml"))
+    quick = quick_settings("lightxml")
+    quick["encoder"] = {**quick["encoder"], "int8": True}
+    coarse = xmtc.train("lightxml", planted(), quick)
+    texts = planted(seed=1).texts
+    first, second = exact.rank(texts, 3), coarse.rank(texts, 3)
+    assert (first.labels[:, 0] == second.labels[:, 0]).mean() > 0.97
+    assert 0 < np.abs(first.scores - second.scores).max() < 0.2
+    weights = [model.to_parts().arrays for model in (exact, coarse)]
+    assert all((weights[0][name] == weights[1][name]).all() for name in weights[0])
+    xmtc.save(coarse, tmp_path / "model")
+    assert (xmtc.load(tmp_path / "model").rank(texts, 3).scores == second.scores).all()
+
+
+class Killed(Exception):
+    pass
+
+
+def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
+    quick = quick_settings("lightxml", **IN_CLUSTERS)
+    quick["training"] = {**quick["training"], "epochs": 4, "checkpoint_seconds": 0}
+    data = planted()
+    whole = xmtc.train("lightxml", data, quick).rank(data.texts, 5)
+    real, steps = loop.Training._step, []
+
+    def until_killed(self, *rest):
+        real(self, *rest)
+        steps.append(1)
+        if len(steps) in (3, 9):
+            raise Killed
+
+    monkeypatch.setattr(loop.Training, "_step", until_killed)
+    with run.kept_in(tmp_path / "run"):
+        for _ in range(2):
+            with pytest.raises(Killed):
+                xmtc.train("lightxml", data, quick)
+        again = xmtc.train("lightxml", data, quick).rank(data.texts, 5)
+    assert (again.scores == whole.scores).all()
+    assert len(steps) == 28  # 4 epochs of 7 steps, none twice
+
+
+def test_presets_are_the_published_settings():
+    preset = lightxml.AMAZON_670K
+    assert (preset.training.epochs, preset.encoder.max_tokens, preset.beam) == (15, 128, 75)
+    assert (preset.bottleneck, preset.encoder.layers, preset.dropout) == (400, 5, 0.5)
+    assert (preset.encoder.trainable_layers, preset.encoder.dropout) == (-1, -1)
+    assert lightxml.EURLEX_4K.training.average_every == 200
+
+
+@pytest.mark.slow
+def test_the_default_learns_from_the_data_set_that_ships():
+    train, test = xmtc.datasets.debian()
+    some, few = train.take(range(0, len(train), 40)), test.take(range(0, len(test), 40))
+    model = xmtc.train("lightxml", some, training={"epochs": 3}, encoder={"max_tokens": 48})
+    blind = xmtc.train("most_frequent", some)
+    floor = xmtc.evaluate(blind, few).metrics["P@1"]
+    assert xmtc.evaluate(model, few).metrics["P@1"] > floor + 5

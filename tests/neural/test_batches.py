@@ -1,0 +1,112 @@
+"""Texts become batches: every text once, little padding, the same for the same seed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tiny import tiny_tokenizer
+from xmtc.neural.batches import tokens as tokens_module
+from xmtc.neural.batches.grouping import padding, shuffled_batches
+from xmtc.neural.batches.layout import Layout
+from xmtc.neural.batches.tokens import Cut, tokenise, tokenised
+
+lengths = st.lists(st.integers(2, 128), min_size=1, max_size=300).map(np.array)
+TOKENIZER = tiny_tokenizer("bert")
+
+
+@given(lengths, st.integers(1, 40), st.integers(8, 2000), st.integers(0, 5))
+def test_every_text_is_in_one_batch(lengths, most_texts, most_tokens, epoch):
+    batches = shuffled_batches(lengths, most_texts, most_tokens, [0, epoch])
+    assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
+
+
+@given(lengths, st.integers(1, 40), st.integers(8, 2000))
+def test_no_batch_is_above_its_budget_unless_it_is_one_text(lengths, most_texts, most_tokens):
+    for batch in shuffled_batches(lengths, most_texts, most_tokens, [0, 0]):
+        assert len(batch) <= most_texts
+        assert len(batch) == 1 or len(batch) * lengths[batch].max() <= most_tokens
+
+
+def test_the_seed_decides_the_batches():
+    lengths = np.random.default_rng(0).integers(2, 100, 500)
+    first, again, other = (
+        [batch.tolist() for batch in shuffled_batches(lengths, 16, 1000, seed)]
+        for seed in ([0, 1], [0, 1], [0, 2])
+    )
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize("spread", [0.3, 0.6, 1.0])
+def test_less_than_a_tenth_of_the_batches_is_padding(spread):
+    drawn = np.random.default_rng(0).lognormal(4, spread, 3000)
+    lengths = np.clip(drawn, 3, 128).astype(np.int64)
+    batches = shuffled_batches(lengths, 32, 4096, [0, 0])
+    assert padding(lengths, batches) < 0.1
+    at_random = np.array_split(np.random.default_rng(1).permutation(len(lengths)), len(batches))
+    assert padding(lengths, at_random) > 0.15
+
+
+def numbered(count):
+    """A text whose tokens are the first `count` words of the vocabulary, over and over."""
+    words = ["alpha", "beta", "gamma", "delta"]
+    return " ".join(words[place % 4] for place in range(count))
+
+
+@given(st.integers(0, 60), st.integers(2, 20))
+def test_head_keeps_the_first_tokens(count, room):
+    whole = TOKENIZER.backend_tokenizer.encode(numbered(count), add_special_tokens=False).ids
+    tokens = tokenise([numbered(count)], TOKENIZER.backend_tokenizer, Cut(room))
+    assert tokens.ids.tolist() == whole[:room]
+
+
+@given(st.integers(0, 60), st.integers(2, 20))
+def test_head_and_tail_keep_both_ends(count, room):
+    whole = TOKENIZER.backend_tokenizer.encode(numbered(count), add_special_tokens=False).ids
+    kept = tokenise([numbered(count)], TOKENIZER.backend_tokenizer, Cut(room, "head_tail")).ids
+    assert len(kept) == min(room, count)
+    if count > room:
+        head = room // 2
+        assert kept.tolist() == whole[:head] + whole[head - room :]
+
+
+@given(st.integers(0, 60), st.integers(2, 20), st.integers(1, 4))
+def test_chunks_are_the_text_cut_in_order(count, room, most):
+    whole = TOKENIZER.backend_tokenizer.encode(numbered(count), add_special_tokens=False).ids
+    tokens = tokenise(["", numbered(count)], TOKENIZER.backend_tokenizer, Cut(room, "chunks", most))
+    assert tokens.ids.tolist() == whole[: room * most]
+    assert tokens.piece_counts.tolist() == [1, min(most, max(1, -(-count // room)))]
+    assert (np.diff(tokens.starts) <= room).all()
+
+
+def test_tokens_are_made_once_and_kept_by_content(tmp_path, monkeypatch):
+    texts, cut = ["alpha beta", "", "gamma \ud800"], Cut(8)
+    made = tokenised(texts, TOKENIZER.backend_tokenizer, cut, tmp_path)
+    monkeypatch.setattr(tokens_module, "tokenise", lambda *_: pytest.fail("tokenised again"))
+    again = tokenised(texts, TOKENIZER.backend_tokenizer, cut, tmp_path)
+    assert isinstance(again.ids, np.memmap)
+    assert again.ids.tolist() == made.ids.tolist()
+    monkeypatch.undo()
+    tokenised([*texts, "more"], TOKENIZER.backend_tokenizer, cut, tmp_path)
+    tokenised(texts, TOKENIZER.backend_tokenizer, Cut(9), tmp_path)
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.parametrize("family", ["bert", "xlnet"])
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=6))
+def test_a_layout_does_what_the_tokenizer_does(family, counts):
+    slow, texts = tiny_tokenizer(family), [numbered(count) for count in counts]
+    layout = Layout.of(slow)
+    tokens = tokenise(texts, slow.backend_tokenizer, Cut(20))
+    batch = layout.batch(tokens, list(range(len(texts))))
+    expected = slow(texts, padding=True, return_tensors="pt", return_token_type_ids=True)
+    assert batch.ids.tolist() == expected["input_ids"].tolist()
+    assert batch.mask.tolist() == expected["attention_mask"].tolist()
+    assert (batch.types == expected["token_type_ids"])[batch.mask.bool()].all()
+    places = [row.index(slow.cls_token_id) for row in batch.ids.tolist()]
+    assert batch.cls.tolist() == places
+    if family == "xlnet":
+        assert places == [batch.ids.shape[1] - 1] * len(texts)  # padded on the left, CLS last

@@ -1,0 +1,188 @@
+"""Encoders of all families: batches and frozen layers do not matter, nothing is fetched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModel, AutoTokenizer
+
+import xmtc
+from tiny import FAMILIES, tiny_encoder
+from xmtc.cli.app import run
+from xmtc.core.parts import Parts
+from xmtc.data.planted import planted
+from xmtc.neural import extra
+from xmtc.neural.batches.tokens import tokenise
+from xmtc.neural.encoders import places
+from xmtc.neural.encoders.encoder import make_encoder
+from xmtc.neural.encoders.frozen import FrozenSource, TokenSource, source_of
+from xmtc.neural.encoders.travel import encoder_arrays, encoder_from
+from xmtc.neural.settings import EncoderConfig
+
+TEXTS = ["alpha beta gamma", "", "sign0a zebra crossing with the stripes alpha", "delta " * 40]
+every_family = pytest.mark.parametrize("family", FAMILIES)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("families")
+    return {family: tiny_encoder(folder / family, family) for family in FAMILIES}
+
+
+def config_of(folders, family, **others):
+    return EncoderConfig(**{"name": folders.get(family, family), "max_tokens": 16, **others})
+
+
+@every_family
+@pytest.mark.parametrize("vector", ["cls", "mean"])
+def test_the_vector_is_what_transformers_gives(folders, family, vector):
+    """CLS, or the mean of all real tokens, of the last two layers, the last one first."""
+    encoder = make_encoder([], config_of(folders, family, vector=vector, layers=2)).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folders[family])
+    model = AutoModel.from_pretrained(folders[family]).eval()
+    for text in TEXTS[:3]:
+        inputs = tokenizer(text, return_tensors="pt", max_length=16, truncation=True)
+        with torch.no_grad():
+            states = model(**inputs, output_hidden_states=True).hidden_states
+        place = inputs["input_ids"][0].tolist().index(tokenizer.cls_token_id)
+        pooled = [state[0, place] if vector == "cls" else state[0].mean(0)
+                  for state in (states[-1], states[-2])]  # fmt: skip
+        np.testing.assert_allclose(encoder.encode([text])[0], torch.cat(pooled), atol=1e-5)
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, "bilstm", "cnn"])
+@pytest.mark.parametrize("long_texts", ["head", "chunks"])
+def test_a_batch_reads_like_its_texts_one_by_one(folders, family, long_texts):
+    encoder = make_encoder(TEXTS, config_of(folders, family, long_texts=long_texts)).eval()
+    alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
+    np.testing.assert_allclose(encoder.encode(TEXTS), alone, atol=1e-5)
+
+
+@every_family
+@pytest.mark.parametrize("trainable", [1, 2, 3])
+def test_cached_layers_do_what_the_whole_encoder_does(folders, family, trainable, tmp_path):
+    config = config_of(folders, family, trainable_layers=trainable)
+    encoder = make_encoder(TEXTS, config).eval()
+    tokens = tokenise(TEXTS, encoder.tokenizer, encoder.cut)
+    source = source_of(encoder, tokens, tmp_path)
+    assert isinstance(source, FrozenSource)
+    with torch.no_grad():
+        found = source.encoder.eval()(source.batch(np.array([3, 0, 2])))
+    np.testing.assert_allclose(found, encoder.encode(TEXTS)[[3, 0, 2]], atol=5e-3)  # half precision
+    again = source_of(encoder, tokens, tmp_path)
+    assert (again.states == source.states).all()
+    assert len(list(tmp_path.glob("states-*.npy"))) == 1
+
+
+@every_family
+def test_frozen_layers_get_no_gradients_and_the_others_do(folders, family, tmp_path):
+    encoder = make_encoder(TEXTS, config_of(folders, family, trainable_layers=1)).train()
+    source = source_of(encoder, tokenise(TEXTS, encoder.tokenizer, encoder.cut), tmp_path)
+    source.encoder(source.batch(np.arange(4))).sum().backward()
+    moved = {name for name, p in encoder.named_parameters() if p.grad is not None}
+    assert moved
+    assert all(".2." in name or "norm" in name.lower() for name in moved), moved
+
+
+def test_more_layers_than_are_cached_still_work(folders, tmp_path):
+    encoder = make_encoder(TEXTS, config_of(folders, "bert", trainable_layers=1, layers=3)).eval()
+    source = source_of(encoder, tokenise(TEXTS, encoder.tokenizer, encoder.cut), tmp_path)
+    assert isinstance(source, TokenSource)
+
+
+def test_more_layers_than_there_are_is_all_of_them(folders):
+    assert make_encoder([], config_of(folders, "bert", layers=99)).dim == 4 * 32
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, "bilstm", "cnn"])
+def test_a_saved_encoder_needs_nothing_but_its_arrays(folders, family):
+    data = planted(texts=3)
+    encoder = make_encoder(TEXTS, config_of(folders, family)).eval()
+    parts = Parts({}, data.labels, data.trained_on(), encoder_arrays(encoder, "encoder"))
+    config = replace(encoder.config, name=family if family in places.OWN else "/nowhere")
+    loaded = encoder_from(parts, "encoder", config)
+    assert (loaded.encode(TEXTS) == encoder.encode(TEXTS)).all()
+
+
+WEIGHTS = "encoder.model.embeddings.word_embeddings.weight"
+FORGED = {
+    "no-such-cls": (b'"cls": 0', b'"cls": 9'),
+    "no-such-token": (b'"before": [2]', b'"before": [999999]'),
+    "no-such-segment": (b'"text_type": 0', b'"text_type": 7'),
+    "too-short": (b'"max_position_embeddings": 64', b'"max_position_embeddings": 4'),
+    "no-json": (b"{", b"\xff"),
+    "absurd-size": (b'"hidden_size": 32', b'"hidden_size": 99999999999'),
+    "unknown-family": (b'e": "bert"', b'e": "evil"'),
+}
+
+
+@pytest.mark.parametrize("change", FORGED)
+def test_a_forged_description_of_an_encoder_is_refused(folders, change):
+    old, new = FORGED[change]
+    about = encoder_arrays(tiny_one(folders), "encoder")["encoder.about.json"].tobytes()
+    assert old in about
+    refused(folders, {"encoder.about.json": np.frombuffer(about.replace(old, new), np.uint8)})
+
+
+def test_a_damaged_encoder_is_refused(folders):
+    weights = encoder_arrays(tiny_one(folders), "encoder")[WEIGHTS]
+    refused(folders, {WEIGHTS: weights[1:]})
+    refused(folders, {WEIGHTS: weights * np.float32(np.nan)})
+    refused(folders, {WEIGHTS: weights.astype(np.float64)})
+    refused(folders, {"encoder.tokenizer.json": np.frombuffer(b"{}", np.uint8)})
+
+
+def tiny_one(folders):
+    return make_encoder(TEXTS, config_of(folders, "bert"))
+
+
+def refused(folders, changes):
+    data, encoder = planted(texts=3), tiny_one(folders)
+    arrays = {**encoder_arrays(encoder, "encoder"), **changes}
+    with pytest.raises(xmtc.StoreError):
+        encoder_from(Parts({}, data.labels, data.trained_on(), arrays), "encoder", encoder.config)
+
+
+def test_an_encoder_that_is_not_there_is_not_fetched(monkeypatch):
+    monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("went to the network"))
+    with pytest.raises(xmtc.ConfigError, match=r"hf download bert-base-uncased"):
+        make_encoder([], EncoderConfig("bert-base-uncased"))
+
+
+def test_a_folder_that_is_no_encoder_says_what_it_lacks(tmp_path):
+    with pytest.raises(xmtc.ConfigError, match=r"lacks config\.json and model\.safetensors"):
+        make_encoder([], EncoderConfig(str(tmp_path)))
+
+
+def test_longer_texts_than_the_encoder_can_read_are_refused(folders):
+    with pytest.raises(xmtc.ConfigError, match="at most 64 tokens"):
+        make_encoder([], EncoderConfig(folders["bert"], max_tokens=65))
+    with pytest.raises(xmtc.ConfigError, match="at most 63 tokens"):  # positions begin after pad
+        make_encoder([], EncoderConfig(folders["roberta"], max_tokens=64))
+
+
+def test_encoders_in_the_hub_cache_are_listed(tmp_path, monkeypatch, capfd):
+    snapshot = tmp_path / "models--owner--name" / "snapshots" / "abc"
+    snapshot.mkdir(parents=True)
+    tiny_encoder(snapshot)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    assert run(["encoders"]) == 0
+    listed = capfd.readouterr().out
+    assert all(name in listed for name in ("owner/name", "minilm", "bilstm", "cnn"))
+    assert make_encoder([], EncoderConfig("owner/name", max_tokens=16)).dim == 32
+
+
+def test_without_torch_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(extra, "find_spec", lambda name: None if name == "torch" else object())
+    with pytest.raises(xmtc.MissingExtra, match=r"needs PyTorch.*pip install 'xmtc\[neural\]'"):
+        xmtc.train("lightxml", planted())
+
+
+@pytest.mark.slow
+def test_the_bundled_encoder_knows_what_words_mean():
+    encoder = make_encoder([], EncoderConfig()).eval()
+    cat, kitten, tax = encoder.encode(["a cat", "a kitten", "income tax law"])
+    assert cat @ kitten > 1.5 * (cat @ tax)

@@ -1,0 +1,180 @@
+"""The loop: schedules, groups, averaging, accumulation, early stopping, and what it writes down."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+import xmtc
+from toys import Toy, weights
+from xmtc.core import run
+from xmtc.neural.devices import seeded
+from xmtc.neural.settings import TrainingConfig
+from xmtc.neural.training.averaging import Average
+from xmtc.neural.training.loop import fit
+from xmtc.neural.training.optimiser import Optimiser
+from xmtc.neural.training.schedule import constant, linear
+
+
+def fitted(task, key="key", **settings):
+    defaults = {"epochs": 3, "warmup": 0.0, "checkpoint_seconds": 0.0}
+    with seeded(1):
+        return fit(task, TrainingConfig(**{**defaults, **settings}), key)
+
+
+def test_the_schedule_is_the_papers():  # spec 8.7
+    with_warmup = {0: 0, 1: 2e-4, 5: 1e-3, 10: 2e-3, 50: 1.1111e-3, 55: 1e-3, 99: 2.2222e-5, 100: 0}
+    without = {0: 2e-3, 1: 1.98e-3, 50: 1e-3, 99: 2e-5, 100: 0}
+    for warmup, expected in ((10, with_warmup), (0, without)):
+        rates = {step: 2e-3 * linear(100, warmup)(step) for step in expected}
+        assert rates == pytest.approx(expected, abs=1e-7)
+    assert [constant(9, 2)(step) for step in (0, 1, 2, 8)] == [0, 0.5, 1, 1]
+
+
+def test_averaging_is_the_mean_of_all_moments():  # spec 8.5
+    net = nn.Linear(1, 1, bias=False)
+    average = Average(net)
+    for value in (1.0, 2.0, 4.0, 8.0):
+        net.weight.data.fill_(value)
+        average.add()
+    with average.applied():
+        assert net.weight.item() == 3.75
+    assert net.weight.item() == 8.0
+    average.keep()
+    assert net.weight.item() == 3.75
+
+
+@given(st.lists(st.floats(-100, 100, width=32), min_size=1, max_size=20))
+def test_averaging_changes_nothing_for_good(values):
+    net = nn.Linear(1, 1, bias=False)
+    average = Average(net)
+    for value in values:
+        net.weight.data.fill_(value)
+        average.add()
+    with average.applied():
+        assert net.weight.item() == pytest.approx(np.mean(values), abs=1e-3)
+    assert net.weight.item() == np.float32(values[-1])
+
+
+def test_biases_and_norms_do_not_decay_whatever_they_are_called():
+    class Odd(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer_norm, self.dense = nn.LayerNorm(3), nn.Linear(3, 2)
+            self.labels = nn.Embedding(5, 2, sparse=True)
+
+    odd = Odd()
+    made = Optimiser({"inner": (odd.dense, 1.0), "all": (odd, 2.0)}, TrainingConfig(decay=0.1))
+    dense, rows = made.optimisers
+    found = {
+        id(p): (group["rate"], group["weight_decay"])
+        for group in dense.param_groups
+        for p in group["params"]
+    }
+    assert found == {
+        id(odd.dense.weight): (1.0, 0.1), id(odd.dense.bias): (1.0, 0.0),
+        id(odd.layer_norm.weight): (2.0, 0.0), id(odd.layer_norm.bias): (2.0, 0.0),
+    }  # fmt: skip
+    assert [id(p) for p in rows.param_groups[0]["params"]] == [id(odd.labels.weight)]
+
+
+def test_training_learns():
+    task = Toy(dropout=0.0)
+    history = fitted(task, epochs=60)
+    assert history[-1]["loss"] < history[0]["loss"] / 10
+
+
+@pytest.mark.parametrize("accumulate", [1, 2, 4])
+def test_accumulated_batches_are_one_large_batch(accumulate):
+    """Also the last step of an epoch, which has fewer batches."""
+    large = Toy(dropout=0.0, batch=4 * accumulate)
+    small = Toy(dropout=0.0)
+    big = large.batches(0)
+    small.batches = lambda epoch: [
+        part for batch in big for part in np.array_split(batch, accumulate)
+    ]
+    large.batches = lambda epoch: big
+    fitted(large)
+    fitted(small, accumulate=accumulate)
+    torch.testing.assert_close(weights(large), weights(small), atol=1e-4, rtol=1e-4)
+    first_epoch = small.read[: len(big) * accumulate]
+    assert sorted(row for rows in first_epoch for row in rows) == list(range(24))
+
+
+def test_the_best_epoch_is_kept_and_patience_ends():
+    task = Toy(metrics=[10.0, 30.0, 20.0, 25.0, 5.0, 99.0])
+    history = fitted(task, epochs=6, patience=3)
+    alone = Toy(metrics=[10.0, 30.0])
+    with seeded(1):  # the schedule is that of six epochs, stopped after two
+        fit(alone, TrainingConfig(epochs=6, warmup=0.0, patience=1), "key")
+    assert [row["P@5"] for row in history] == [10.0, 30.0, 20.0, 25.0, 5.0]
+    assert (weights(task) == weights(alone)).all()
+
+
+def test_dropout_goes_off_after_a_validation_until_the_epoch_ends_if_asked_to():
+    seen = []
+
+    class Watched(Toy):
+        def loss(self, rows):
+            seen.append(self.net.training)
+            return super().loss(rows)
+
+    fitted(Watched(metrics=[1.0] * 9), epochs=2, validate_every=4,
+           dropout_off_after_validation=True)  # fmt: skip
+    assert seen == [True, True, True, True, False, False] * 2
+    seen.clear()
+    fitted(Watched(metrics=[1.0] * 9), epochs=2, validate_every=4)
+    assert all(seen)
+
+
+def test_an_unknown_metric_is_an_error_that_lists_the_known():
+    with pytest.raises(xmtc.ConfigError, match=r"metric='P@9': choose one of P@5"):
+        fitted(Toy(metrics=[1.0]), metric="P@9")
+
+
+def test_a_loss_that_is_no_number_names_the_batch():
+    with pytest.raises(
+        xmtc.ConfigError, match=r"loss is nan in epoch 1, batch \d+ \(texts .*\b7\b"
+    ):
+        fitted(Toy(poison=7))
+
+
+def test_without_clipping_steps_are_longer():
+    clipped, free = Toy(dropout=0.0), Toy(dropout=0.0)
+    start = weights(Toy(dropout=0.0))
+    fitted(clipped, clip=1e-9, epochs=1)
+    fitted(free, clip=0.0, epochs=1)
+    assert (weights(clipped) - start).norm() < (weights(free) - start).norm()
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_low_precision_learns_too(precision):
+    task = Toy(dropout=0.0)
+    history = fitted(task, epochs=40, precision=precision)
+    assert history[-1]["loss"] < history[0]["loss"] / 3
+
+
+def test_a_run_leaves_a_log_and_curves(tmp_path):
+    with run.kept_in(tmp_path / "run"):
+        fitted(Toy(metrics=[1.0, 2.0, 3.0]))
+    lines = [json.loads(line) for line in (tmp_path / "run/log.jsonl").read_text().splitlines()]
+    assert [line["loss"] for line in lines if "loss" in line]
+    assert [line["P@5"] for line in lines if "P@5" in line] == [1.0, 2.0, 3.0]
+    assert (tmp_path / "run/curves.png").read_bytes()[:4] == b"\x89PNG"
+    run.tidy(tmp_path / "run")
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {"log.jsonl", "curves.png"}
+
+
+def test_training_does_not_disturb_the_callers_chance():
+    task = Toy()
+    torch.manual_seed(5)
+    expected = torch.rand(1)
+    torch.manual_seed(5)
+    fitted(task)
+    assert torch.rand(1) == expected
