@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -176,8 +177,9 @@ def test_ctrl_c_ends_predict_with_one_word(folder):
         process.stdin.write("sign1a\n")
         process.stdin.flush()
         process.stdout.readline()
+        time.sleep(0.5)  # now it waits for the next line
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 1
+        assert process.wait(30) == 1
         assert process.stderr.read().strip() == "xmtc: stopped."
 
 
