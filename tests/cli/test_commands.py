@@ -171,9 +171,12 @@ def test_bytes_that_are_not_text_are_bad_lines_too(folder, tmp_path):
 
 def test_ctrl_c_ends_predict_with_one_word(folder):
     command = [sys.executable, "-m", "xmtc", "predict", str(folder / "model")]
+    # Tests that a shell runs in the background ignore Ctrl-C, and so would their children.
+    ours = signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
+        signal.signal(signal.SIGINT, ours)
         process.stdin.write("sign1a\n")
         process.stdin.flush()
         process.stdout.readline()
