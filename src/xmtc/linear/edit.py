@@ -79,9 +79,8 @@ def _leaves_for(forest: Forest, vectors: Csr, beam: int) -> Ints:
 def _keep_children(chunk: Chunk, kept: Array) -> Chunk:
     new_place = np.cumsum(kept) - 1
     stays = kept[chunk.siblings]
-    rows = np.repeat(np.arange(len(chunk.features)), np.diff(chunk.entry_start))[stays]
     return chunk_of(
-        chunk.features[rows], new_place[chunk.siblings[stays]], chunk.values[stays],
+        _feature_of_each(chunk)[stays], new_place[chunk.siblings[stays]], chunk.values[stays],
         chunk.biases[kept],
     )  # fmt: skip
 

@@ -60,9 +60,9 @@ def encoder_from(parts: Parts, name: str, config: EncoderConfig) -> TextEncoder:
         encoder = TextEncoder(body, tokenizer, layout, config)
         _try_out(encoder)
         encoder.finish()
-    except StoreError:
+    except (StoreError, MemoryError):  # a machine that is too small is no damage
         raise
-    except Exception as error:  # a stranger's description may fail anywhere in transformers
+    except Exception as error:  # tokenizers raises no other; transformers may fail anywhere
         raise StoreError(f"the encoder in the model folder is damaged: {error!r:.200}") from error
     return encoder
 
