@@ -24,11 +24,17 @@ Inputs: TypeAlias = Sequence[str] | Csr
 Allowed: TypeAlias = npt.NDArray[np.bool_] | None
 
 
+def starts_of(counts: Sequence[int] | Array) -> Longs:
+    """(n,) sizes -> (n + 1,) where each part begins, and the end of the last."""
+    starts = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, dtype=np.int64, out=starts[1:])
+    return starts
+
+
 def csr_of_rows(rows: Sequence[Sequence[int]], columns: int) -> Csr:
     """Rows of column numbers -> (rows, columns) with a 1 for each; repeats count once."""
     unique = [sorted(set(row)) for row in rows]
-    indptr = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum([len(row) for row in unique], out=indptr[1:])
+    indptr = starts_of([len(row) for row in unique])
     indices = np.fromiter((c for row in unique for c in row), np.int32, count=int(indptr[-1]))
     return csr(np.ones(len(indices), np.float32), indices, indptr, columns)
 

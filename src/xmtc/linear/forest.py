@@ -9,7 +9,17 @@ from typing import Literal, cast
 
 import numpy as np
 
-from xmtc.core.arrays import Allowed, Array, Csr, Floats, Ints, Longs, Matrix, kernel_arrays
+from xmtc.core.arrays import (
+    Allowed,
+    Array,
+    Csr,
+    Floats,
+    Ints,
+    Longs,
+    Matrix,
+    kernel_arrays,
+    starts_of,
+)
 from xmtc.core.ranking import Ranking
 from xmtc.core.threads import blocks, in_threads, thread_count
 from xmtc.core.tree import LabelTree
@@ -162,7 +172,7 @@ def chunk_of(features: Array, siblings: Array, values: Array, biases: Array) -> 
     rows, counts = np.unique(features, return_counts=True)
     return Chunk(
         rows.astype(np.int32),
-        _starts(counts),
+        starts_of(counts),
         siblings[order].astype(np.int32),
         values[order].astype(np.float32),
         biases.astype(np.float32),
@@ -176,9 +186,9 @@ def forest_of(tree: LabelTree, chunks: Sequence[Chunk], features: int) -> Forest
     return Forest(
         tree,
         features,
-        row_start=_starts([len(chunk.features) for chunk in chunks]),
+        row_start=starts_of([len(chunk.features) for chunk in chunks]),
         row_feature=np.concatenate([chunk.features for chunk in chunks]),
-        entry_start=_starts(np.concatenate([np.diff(chunk.entry_start) for chunk in chunks])),
+        entry_start=starts_of(np.concatenate([np.diff(chunk.entry_start) for chunk in chunks])),
         entry_sibling=np.concatenate([chunk.siblings.astype(small) for chunk in chunks]),
         entry_value=np.concatenate([chunk.values for chunk in chunks]),
         scales=np.ones(len(biases), np.float32),
@@ -203,10 +213,6 @@ def _rounded(chunk: Chunk) -> tuple[Array, Floats]:
     scales = np.ldexp(np.rint(mantissa * (1 << 16)), exponent - 16).astype(np.float32)
     scales[scales == 0] = 1
     return np.rint(chunk.values / scales[chunk.siblings]).astype(np.int8), scales
-
-
-def _starts(counts: Sequence[int] | Array) -> Longs:
-    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
 
 
 def _read_only(array: Array) -> Array:

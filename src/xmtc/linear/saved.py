@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from xmtc.core.arrays import Array, Floats, Ints, Longs
+from xmtc.core.arrays import Array, Floats, Ints, Longs, starts_of
 from xmtc.core.errors import DataError
 from xmtc.core.parts import Parts
 from xmtc.core.tree import LabelTree
@@ -115,7 +115,7 @@ def _check(forest: Forest) -> None:
 def _starts(counts: Array) -> Longs:
     if len(counts) and counts.min() < 0:
         raise DataError("a negative count")
-    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    return starts_of(counts)
 
 
 def _unsigned(parts: Parts, name: str, length: int) -> Array:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from xmtc.core.arrays import Ints, Longs
+from xmtc.core.arrays import Ints, Longs, starts_of
 from xmtc.core.progress import step
 from xmtc.core.threads import blocks
 
@@ -90,7 +90,7 @@ def tokenise(texts: Sequence[str], tokenizer: Any, cut: Cut) -> Tokens:
                 ids += [np.array(piece, np.int32) for piece in pieces]
             ids = [np.concatenate(ids)]
             advance(stop - start)
-    return Tokens(ids[0], _starts(sizes), _starts(counts))
+    return Tokens(ids[0], starts_of(sizes), starts_of(counts))
 
 
 def tokenised(texts: Sequence[str], tokenizer: Any, cut: Cut, cache: Path) -> Tokens:
@@ -120,9 +120,3 @@ def _key(texts: Sequence[str], tokenizer: Any, cut: Cut) -> str:
         content = text.encode("utf-8", "surrogatepass")
         digest.update(len(content).to_bytes(8, "little") + content)
     return digest.hexdigest()[:32]
-
-
-def _starts(sizes: Sequence[int]) -> Longs:
-    starts = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, out=starts[1:])
-    return starts
