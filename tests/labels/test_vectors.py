@@ -22,6 +22,18 @@ def test_pifa_is_the_unit_sum_of_a_labels_texts():
     assert vectors.pifa(FEATURES, RELEVANT).toarray() == pytest.approx(np.array(expected), abs=1e-6)
 
 
+@given(st.integers(0, 5000), st.integers(1, 9))
+def test_the_strongest_terms_are_kept_and_of_equals_the_first(seed, terms):
+    rng = np.random.default_rng(seed)
+    features = as_csr(rng.integers(0, 4, (12, 7)).astype(np.float32))
+    relevant = as_csr((rng.random((12, 9)) < 0.3).astype(np.float32))
+    sums = (relevant.T @ features).toarray()
+    kept = np.argsort(np.argsort(-sums, axis=1, kind="stable"), axis=1) < terms
+    lengths = np.linalg.norm(sums * kept, axis=1, keepdims=True)
+    found = vectors.pifa(features, relevant, terms=terms).toarray()
+    assert found == pytest.approx(sums * kept / np.maximum(lengths, 1e-9), abs=1e-5)
+
+
 def test_texts_with_many_labels_count_less_when_weighed():
     expected = [[0.81649658, 0.57735027, 0], [0.31622777, 0.94868330, 0],
                 [0.34641016, 0.46188022, 0.81649658]]  # fmt: skip

@@ -121,9 +121,9 @@ def test_where_the_descent_starts_does_not_change_where_it_ends():
     carriers = relevant.tocsc()
     positives = carriers.indptr[:17].astype(np.int64), carriers.indices.astype(np.int32)
     zeros = kernel.Start(np.zeros(25, np.float32), 0.0, np.zeros(60, np.float32))
-    cold, cold_bias, _ = kernel.solve_block(rows, positives, zeros, (1, 1), 1e-5, 3000, 0)
+    cold, cold_bias, _ = kernel.solve(rows, positives, zeros, (1, 1), 1e-5, 3000, 0)
     warm, warm_bias = train_one_vs_all(features, relevant, EXACT)
-    assert warm.toarray()[:, :16] == pytest.approx(cold, abs=2e-3)
+    assert warm.toarray()[:, :16] == pytest.approx(cold[0], abs=2e-3)
     assert warm_bias[:16] == pytest.approx(cold_bias, abs=2e-3)
 
 
@@ -138,12 +138,42 @@ def test_threads_do_not_change_a_bit(threads):
     assert (alone_bias == together_bias).all()
 
 
-def test_a_block_that_is_too_large_is_refused():
-    features, _ = random_problem(0)
+def test_many_labels_are_solved_as_a_block_at_a_time_would_be():
+    features, relevant = random_problem(5, labels=40)
+    carriers = relevant.tocsc()
+    starts, rows = carriers.indptr.astype(np.int64), carriers.indices.astype(np.int32)
     zeros = kernel.Start(np.zeros(25, np.float32), 0.0, np.zeros(60, np.float32))
-    many = (np.zeros(18, np.int64), np.empty(0, np.int32))
-    with pytest.raises(ValueError, match="17 labels"):
-        kernel.solve_block(solver_rows(features), many, zeros, (1, 1), 0.1, 5, 0)
+
+    def solved(first, last, seed):
+        mine = starts[first : last + 1]
+        positives = (mine - mine[0], rows[mine[0] : mine[-1]])
+        return kernel.solve(solver_rows(features), positives, zeros, (1, 1), 0.1, 50, seed)[:2]
+
+    weights, biases = solved(0, 40, 7)
+    assert weights.shape == (3, 25, 16)
+    for block, (first, last) in enumerate([(0, 16), (16, 32), (32, 40)]):
+        own, own_biases = solved(first, last, 7 + first)
+        assert (weights[block] == own[0]).all()
+        assert (biases[first:last] == own_biases).all()
+
+
+@given(
+    st.integers(0, 999),
+    st.integers(1, 40),
+    st.sampled_from([0.0, 0.5, 1.0]),
+    st.none() | st.integers(1, 9),
+)
+def test_large_weights_are_all_that_reach_the_limit(seed, labels, threshold, most):
+    blocks = -(-labels // 16)
+    weights = np.random.default_rng(seed).normal(size=(blocks, 7, 16)).astype(np.float32)
+    features, starts, siblings, values = kernel.large_weights(weights, labels, threshold, most)
+    dense = weights.transpose(1, 0, 2).reshape(7, -1)[:, :labels]
+    expected = np.abs(dense) >= threshold
+    if most is not None:
+        expected &= np.argsort(np.argsort(-np.abs(dense), axis=0), axis=0) < most
+    rows = np.repeat(features, np.diff(starts))
+    assert np.array_equal(np.argwhere(expected), np.stack([rows, siblings], axis=1))
+    assert (values == dense[expected]).all()
 
 
 @pytest.mark.parametrize(
@@ -161,7 +191,7 @@ def test_a_relevance_multiplies_the_cost_of_its_text(seed, loss):
     positives = carriers.indptr[:3].astype(np.int64), carriers.indices.astype(np.int32)
     relevance = np.random.default_rng(seed).uniform(0.2, 3, len(positives[1])).astype(np.float32)
     zeros = kernel.Start(np.zeros(25, np.float32), 0.0, np.zeros(60, np.float32))
-    weights, biases, _ = kernel.solve_block(
+    weights, biases, _ = kernel.solve(
         solver_rows(features),
         positives,
         zeros,
@@ -182,7 +212,7 @@ def test_a_relevance_multiplies_the_cost_of_its_text(seed, loss):
             else LogisticRegression(solver="liblinear", dual=True, tol=1e-8, max_iter=100_000)
         )
         theirs.fit(features, relevant.toarray()[:, label] > 0, sample_weight=costs)
-        assert weights[:, label] == pytest.approx(theirs.coef_[0], abs=5e-3)
+        assert weights[0, :, label] == pytest.approx(theirs.coef_[0], abs=5e-3)
         assert biases[label] == pytest.approx(theirs.intercept_[0], abs=5e-3)
 
 

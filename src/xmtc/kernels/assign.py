@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from xmtc.kernels.select import in_order
 from xmtc.kernels.types import Ints, Longs, Matrix
 
 
@@ -66,61 +67,15 @@ def _compact(indptr, columns, values, rows, entries, place_of):
 
 
 @njit(cache=True, nogil=True)
-def _fill_centres(indptr, columns, values, rows, side, centres):
-    """The unit-length sums of the rows on each side."""
-    centres.fill(0)
-    for place in range(len(rows)):
-        own = 1 if side[place] else 0
-        for entry in range(indptr[rows[place]], indptr[rows[place] + 1]):
-            centres[columns[entry], own] += values[entry]
-    left, right = 0.0, 0.0
-    for feature in range(len(centres)):
-        left += np.float64(centres[feature, 0]) ** 2
-        right += np.float64(centres[feature, 1]) ** 2
-    scales = (_inverse(left), _inverse(right))
-    for feature in range(len(centres)):
-        centres[feature, 0] *= scales[0]
-        centres[feature, 1] *= scales[1]
-
-
-@njit(cache=True, nogil=True)
 def _inverse(squared):
-    return np.float32(1 / np.sqrt(squared)) if squared > 0 else np.float32(1)
-
-
-@njit(cache=True, nogil=True)
-def _in_order(values, wanted):
-    """The value that would be at place `wanted` if they were sorted; they are shuffled meanwhile.
-
-    Quickselect. NumPy's own (np.partition) takes numba five seconds to compile.
-    """
-    first, last = 0, len(values) - 1
-    while first < last:
-        pivot = values[(first + last) // 2]
-        low, high = first, last
-        while low <= high:
-            while values[low] < pivot:
-                low += 1
-            while values[high] > pivot:
-                high -= 1
-            if low <= high:
-                values[low], values[high] = values[high], values[low]
-                low += 1
-                high -= 1
-        if wanted <= high:
-            last = high
-        elif wanted >= low:
-            first = low
-        else:
-            break
-    return values[wanted]
+    return 1 / np.sqrt(squared) if squared > 0 else 1.0
 
 
 @njit(cache=True, nogil=True)
 def _fill_sides(gap, side):
     """False for the smaller half; of equal gaps, the first go left."""
     left = len(gap) // 2
-    limit = _in_order(gap.copy(), left - 1)
+    limit = in_order(gap.copy(), left - 1)
     ties = left
     for place in range(len(gap)):
         ties -= gap[place] < limit
@@ -131,38 +86,87 @@ def _fill_sides(gap, side):
             ties -= 1
 
 
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _fill_gaps(indptr, columns, values, rows, direction, gap):
+    """How much nearer each row is to the right centre than to the left one."""
+    for place in range(len(rows)):
+        total = np.float32(0)
+        for entry in range(indptr[rows[place]], indptr[rows[place] + 1]):
+            total += values[entry] * direction[columns[entry]]
+        gap[place] = total
+
+
+@njit(cache=True, nogil=True)
+def _add_row(indptr, columns, values, row, factor, sums, own):
+    for entry in range(indptr[row], indptr[row + 1]):
+        sums[columns[entry], own] += factor * values[entry]
+
+
+@njit(cache=True, nogil=True)
+def _fill_direction(sums, direction):
+    """From the left centre to the right one, both of unit length; the left scale and cosine sum."""
+    squares, both = np.zeros(2), 0.0
+    for feature in range(len(sums)):
+        left, right = sums[feature]
+        squares[0] += left * left
+        squares[1] += right * right
+        both += left * right
+    left_scale, right_scale = _inverse(squares[0]), _inverse(squares[1])
+    for feature in range(len(sums)):
+        direction[feature] = sums[feature, 1] * right_scale - sums[feature, 0] * left_scale
+    return (squares[0] + both) * left_scale
+
+
 @njit(cache=True, nogil=True)
 def _split(indptr, columns, values, features, rows, first, second, min_gain, max_passes):
+    """Which rows go right, and the mean cosine of each pass.
+
+    A pass needs only the difference of the two centres, and their sums change only by the rows
+    that change sides, which soon are few.
+    """
     count = len(rows)
-    centres = np.zeros((features, 2), np.float32)  # left and right side by side: one cache line
-    for own, row in enumerate((rows[first], rows[second])):
-        for entry in range(indptr[row], indptr[row + 1]):
-            centres[columns[entry], own] = values[entry]
+    sums = np.zeros((features, 2))  # of the rows on the left and on the right
+    direction = np.zeros(features, np.float32)
+    _add_row(indptr, columns, values, rows[first], 1.0, sums, 0)
+    _add_row(indptr, columns, values, rows[second], 1.0, sums, 1)
+    _fill_direction(sums, direction)
+    to_left = _all_to(indptr, columns, values, rows, sums)
     side = np.zeros(count, np.bool_)  # True: right
     new_side = np.zeros(count, np.bool_)
-    to_left, gap = np.empty(count), np.empty(count)
+    gap, gains = np.empty(count, np.float32), np.empty(max_passes)
     reached, passes = -1.0, 0
-    gains = np.empty(max_passes)
     while passes < max_passes:
-        for place in range(count):
-            towards_left, towards_right = 0.0, 0.0
-            for entry in range(indptr[rows[place]], indptr[rows[place] + 1]):
-                towards_left += values[entry] * centres[columns[entry], 0]
-                towards_right += values[entry] * centres[columns[entry], 1]
-            to_left[place], gap[place] = towards_left, towards_right - towards_left
+        _fill_gaps(indptr, columns, values, rows, direction, gap)
         _fill_sides(gap, new_side)
-        total, moved = 0.0, passes == 0
+        total, moved = to_left, passes == 0
         for place in range(count):
-            total += to_left[place] + (gap[place] if new_side[place] else 0.0)
-            moved = moved or new_side[place] != side[place]
-            side[place] = new_side[place]
+            total += gap[place] if new_side[place] else 0.0
+            if new_side[place] != side[place]:
+                moved, to = True, 1 if new_side[place] else 0
+                _add_row(indptr, columns, values, rows[place], 1.0, sums, to)
+                _add_row(indptr, columns, values, rows[place], -1.0, sums, 1 - to)
+                side[place] = new_side[place]
         gains[passes] = total / count
         passes += 1
         if (min_gain < 0 and not moved) or gains[passes - 1] - reached < min_gain:
             break
         reached = gains[passes - 1]
-        _fill_centres(indptr, columns, values, rows, side, centres)
+        to_left = _fill_direction(sums, direction)
     return side, gains[:passes]
+
+
+@njit(cache=True, nogil=True)
+def _all_to(indptr, columns, values, rows, sums):
+    """Put all rows on the left; the sum of their cosines to the centre that was there."""
+    centre = sums[:, 0].copy()
+    sums.fill(0)
+    for row in rows:
+        _add_row(indptr, columns, values, row, 1.0, sums, 0)
+    total, square = 0.0, 0.0
+    for feature in range(len(centre)):
+        total += sums[feature, 0] * centre[feature]
+        square += centre[feature] * centre[feature]
+    return total * _inverse(square)
 
 
 def nearest_centres(

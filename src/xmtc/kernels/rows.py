@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from xmtc.kernels.select import in_order
 from xmtc.kernels.types import Floats, Ints, Longs, Matrix
 
 
@@ -19,12 +20,35 @@ def gather_rows(
     return _gather(indptr, columns, values, rows, place_of)
 
 
-def unit_sums(groups: Matrix, first: int, last: int, matrix: Matrix, columns: int) -> Matrix:
+def unit_sums(
+    groups: Matrix, first: int, last: int, matrix: Matrix, columns: int, most: int | None = None
+) -> Matrix:
     """(indptr, columns, values): of each group the weighted sum of its rows, of unit length.
 
     groups: (indptr, rows, weights) of all groups; those from first to last - 1 are summed.
+    most: keep this many columns of a sum, the largest; of equals, the first.
     """
-    return _unit_sums(*groups, first, last, *matrix, columns)
+    most = columns if most is None else min(most, columns)
+    return _unit_sums(*groups, first, last, *matrix, columns, most)
+
+
+def sorted_union(left: Ints, right: Ints) -> Ints:
+    """All numbers of two ascending arrays, once each, ascending."""
+    return _union(left, right)
+
+
+@njit(cache=True, nogil=True)
+def _union(left, right):
+    both = np.empty(len(left) + len(right), np.int32)
+    i, j, end = 0, 0, 0
+    while i < len(left) or j < len(right):
+        from_left = j == len(right) or (i < len(left) and left[i] <= right[j])
+        number = left[i] if from_left else right[j]
+        i += i < len(left) and left[i] == number
+        j += j < len(right) and right[j] == number
+        both[end] = number
+        end += 1
+    return both[:end].copy()
 
 
 @njit(cache=True, nogil=True)
@@ -59,13 +83,37 @@ def _gather(indptr, columns, values, rows, place_of):
 
 
 @njit(cache=True, nogil=True)
-def _unit_sums(starts, rows, weights, first, last, indptr, columns, values, width):
-    bound = 0
+def _keep_largest(columns, total, most):
+    """The columns with the largest sums move to the front, in their order."""
+    sums = np.empty(len(columns), np.float32)
+    for place in range(len(columns)):
+        sums[place] = -abs(total[columns[place]])
+    limit = -in_order(sums, most - 1)
+    ties = most
+    for column in columns:
+        ties -= abs(total[column]) > limit
+    end = 0
+    for column in columns:
+        tied = abs(total[column]) == limit and ties > 0
+        ties -= tied
+        if tied or abs(total[column]) > limit:
+            columns[end] = column
+            end += 1
+        else:
+            total[column] = 0
+    return end
+
+
+@njit(cache=True, nogil=True)
+def _unit_sums(starts, rows, weights, first, last, indptr, columns, values, width, most):
+    bound, largest = 0, 0
     for group in range(first, last):
         size = 0
         for row in rows[starts[group] : starts[group + 1]]:
             size += indptr[row + 1] - indptr[row]
-        bound += min(size, width)
+        bound += min(size, most)
+        largest = max(largest, min(size, width))
+    bound += largest
     ends = np.zeros(last - first + 1, np.int64)
     out_columns, out_values = np.empty(bound, np.int32), np.empty(bound, np.float32)
     total, seen = np.zeros(width, np.float32), np.zeros(width, np.uint8)
@@ -82,6 +130,10 @@ def _unit_sums(starts, rows, weights, first, last, indptr, columns, values, widt
                     out_columns[end] = column
                     end += 1
         out_columns[begin:end].sort()
+        for place in range(begin, end):
+            seen[out_columns[place]] = 0
+        if end - begin > most:
+            end = begin + _keep_largest(out_columns[begin:end], total, most)
         length = 0.0
         for place in range(begin, end):
             length += np.float64(total[out_columns[place]]) ** 2
@@ -89,6 +141,6 @@ def _unit_sums(starts, rows, weights, first, last, indptr, columns, values, widt
         for place in range(begin, end):
             column = out_columns[place]
             out_values[place] = total[column] * scale
-            total[column], seen[column] = 0, 0
+            total[column] = 0
         ends[group - first + 1] = end
     return ends, out_columns[:end].copy(), out_values[:end].copy()

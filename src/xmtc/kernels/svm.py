@@ -49,7 +49,7 @@ class Start:
     alphas: Floats  # (rows,)
 
 
-def solve_block(
+def solve(
     rows: Rows,
     positives: tuple[Longs, Ints],
     start: Start,
@@ -60,20 +60,18 @@ def solve_block(
     logistic: bool = False,
     relevance: Floats | None = None,
 ) -> tuple[Floats, Floats, Floats]:
-    """Classifiers for up to SIBLINGS labels over the same rows.
+    """Classifiers of some labels over the same rows, SIBLINGS of them at a time.
 
     Minimises ½‖w‖² + ½b² + Σ c_i loss(y_i (w·x_i + b)) for each label, until the gradients of a
     whole pass lie within `tolerance`, or for `max_passes` passes. The loss of a margin m is
     max(0, 1 - m)², or ln(1 + exp(-m)) when `logistic`.
     positives: (starts, rows); label j belongs to rows[starts[j] : starts[j + 1]].
     costs: c_i of positive and of negative rows. relevance: of each positive, times its cost.
-    Returns weights (features, SIBLINGS), biases (SIBLINGS,) and alphas (rows, SIBLINGS).
+    Returns weights (blocks, features, SIBLINGS), biases (labels,) and the alphas (rows, SIBLINGS)
+    of the last block.
     """
-    starts, positive_rows = positives
-    if not 1 <= len(starts) - 1 <= SIBLINGS:
-        raise ValueError(f"{len(starts) - 1} labels in a block of {SIBLINGS}")
     return _solve(
-        rows.indptr, rows.columns, rows.values, rows.square_lengths, starts, positive_rows,
+        rows.indptr, rows.columns, rows.values, rows.square_lengths, *positives,
         np.empty(0, np.float32) if relevance is None else relevance, start.weights,
         np.float32(start.bias), start.alphas, np.float32(0.5 / costs[0]),
         np.float32(0.5 / costs[1]), np.float32(tolerance), max_passes, seed, logistic,
@@ -82,28 +80,33 @@ def solve_block(
 
 def large_weights(
     weights: Floats, labels: int, threshold: float, most: int | None = None
-) -> tuple[Ints, Ints, Floats]:
-    """(features, siblings, values) of the weights not below the threshold, `most` per label.
+) -> tuple[Ints, Longs, Ints, Floats]:
+    """The weights not below the threshold, `most` per label: by feature, then by label.
 
-    By feature, then by sibling. weights: (features, labels or more).
+    weights: (blocks, features, SIBLINGS). Returns the features that have any (rows,), where the
+    entries of each begin (rows + 1,), and the label and value of each entry.
     """
-    limits = np.full(weights.shape[1], threshold, np.float32)
-    if most is not None and most < len(weights):
-        ranked = np.partition(np.abs(weights), len(weights) - most, axis=0)
-        limits = np.maximum(limits, ranked[len(weights) - most])
+    limits = np.full((len(weights), 1, SIBLINGS), threshold, np.float32)
+    if most is not None and most < weights.shape[1]:
+        ranked = np.partition(np.abs(weights), weights.shape[1] - most, axis=1)
+        limits = np.maximum(limits, ranked[:, -most : ranked.shape[1] - most + 1])
     return _large(weights, labels, limits)
 
 
 @njit(cache=True, nogil=True)
-def _repeated(column):
-    """(n,) -> (n, SIBLINGS), each row in one cache line: a row across two takes twice the time."""
-    memory = np.empty((len(column) + 1) * SIBLINGS, np.float32)
+def _lines(count):
+    """(count, SIBLINGS), each row in one cache line: a row across two takes twice the time."""
+    memory = np.empty((count + 1) * SIBLINGS, np.float32)
     first = (-memory.ctypes.data // 4) % SIBLINGS
-    wide = memory[first : first + len(column) * SIBLINGS].reshape(len(column), SIBLINGS)
+    return memory[first : first + count * SIBLINGS].reshape(count, SIBLINGS)
+
+
+@njit(cache=True, nogil=True)
+def _repeat(column, wide):
+    """(n,) into (n, SIBLINGS)."""
     for row in range(len(column)):
         for j in range(SIBLINGS):
             wide[row, j] = column[row]
-    return wide
 
 
 @njit(cache=True, nogil=True)
@@ -183,22 +186,47 @@ def _shuffle(numbers, random):
 
 @njit(cache=True, nogil=True)
 def _solve(
-    indptr, columns, values, square_lengths, positive_starts, positive_rows, relevance,
-    start_weights, start_bias, start_alphas, positive_diagonal, negative_diagonal, tolerance,
-    max_passes, seed, logistic,
+    indptr, columns, values, square_lengths, starts, positive_rows, relevance, start_weights,
+    start_bias, start_alphas, positive_diagonal, negative_diagonal, tolerance, max_passes, seed,
+    logistic,
 ):  # fmt: skip
+    labels, features = len(starts) - 1, len(start_weights)
+    blocks = -(-labels // SIBLINGS)
+    weights = _lines(blocks * features).reshape(blocks, features, SIBLINGS)
+    alphas = _lines(len(indptr) - 1)
+    biases = np.full((blocks, SIBLINGS), start_bias)
+    for block in range(blocks):
+        _repeat(start_weights, weights[block])
+        _repeat(start_alphas, alphas)
+        first = block * SIBLINGS
+        mine = starts[first : min(first + SIBLINGS, labels) + 1]
+        some = relevance[mine[0] : mine[-1]] if len(relevance) else relevance
+        _solve_block(
+            indptr, columns, values, square_lengths, mine - mine[0],
+            positive_rows[mine[0] : mine[-1]], some, positive_diagonal, negative_diagonal,
+            tolerance, max_passes, np.uint64(seed + first), logistic, weights[block],
+            biases[block], alphas,
+        )  # fmt: skip
+    return weights, biases.ravel()[:labels], alphas
+
+
+@njit(cache=True, nogil=True)
+def _solve_block(
+    indptr, columns, values, square_lengths, positive_starts, positive_rows, relevance,
+    positive_diagonal, negative_diagonal, tolerance, max_passes, random, logistic, weights, biases,
+    alphas,
+):  # fmt: skip
+    """Classifiers of up to SIBLINGS labels: weights, biases and alphas are moved to the optimum."""
     rows, labels = len(indptr) - 1, len(positive_starts) - 1
-    weights, alphas = _repeated(start_weights), _repeated(start_alphas)
-    biases = np.full(SIBLINGS, start_bias, np.float32)
     positive = np.zeros(rows, np.uint16)
     _mark_positives(
         indptr, columns, values, positive_starts, positive_rows, positive, alphas, weights, biases
     )
     diagonals = _diagonals(positive_starts, positive_rows, relevance, rows, positive_diagonal)
-    state = _repeated(np.zeros(5, np.float32))
-    for j in range(labels):
-        state[WORKING, j] = 1
-    calm, random = tolerance * np.float32(CALM), np.uint64(seed)
+    state = _lines(5)
+    state[:] = 0
+    state[WORKING, :labels] = 1
+    calm = tolerance * np.float32(CALM)
     active, size, goal = np.arange(rows), rows, tolerance
     for _ in range(max_passes):
         whole = size == rows
@@ -229,22 +257,29 @@ def _solve(
             goal = max(tolerance, spread * np.float32(SETTLED))
         if size == 0 or spread <= goal:
             size = rows
-    return weights, biases, alphas
 
 
 @njit(cache=True, nogil=True)
 def _large(weights, labels, limits):
-    count = 0
-    for feature in range(len(weights)):
-        for j in range(labels):
-            count += abs(weights[feature, j]) >= limits[j]
-    features, siblings = np.empty(count, np.int32), np.empty(count, np.int32)
-    values = np.empty(count, np.float32)
-    place = 0
-    for feature in range(len(weights)):
-        for j in range(labels):
-            if abs(weights[feature, j]) >= limits[j]:
-                features[place], siblings[place] = feature, j
-                values[place] = weights[feature, j]
-                place += 1
-    return features, siblings, values
+    blocks, count, used = len(weights), 0, 0
+    for feature in range(weights.shape[1]):
+        before = count
+        for block in range(blocks):
+            for j in range(min(SIBLINGS, labels - block * SIBLINGS)):
+                count += abs(weights[block, feature, j]) >= limits[block, 0, j]
+        used += count > before
+    features, starts = np.empty(used, np.int32), np.zeros(used + 1, np.int64)
+    siblings, values = np.empty(count, np.int32), np.empty(count, np.float32)
+    row, place = 0, 0
+    for feature in range(weights.shape[1]):
+        for block in range(blocks):
+            for j in range(min(SIBLINGS, labels - block * SIBLINGS)):
+                if abs(weights[block, feature, j]) >= limits[block, 0, j]:
+                    siblings[place] = block * SIBLINGS + j
+                    values[place] = weights[block, feature, j]
+                    place += 1
+        if place > starts[row]:
+            features[row] = feature
+            row += 1
+            starts[row] = place
+    return features, starts, siblings, values

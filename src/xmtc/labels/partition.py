@@ -26,9 +26,10 @@ def tree_of(levels: Sequence[Ints], labels: int) -> LabelTree:
     """
     parents, above = [], np.zeros(labels, np.int32)
     for members in levels:
-        pairs, place = np.unique(np.stack([above, members]), axis=1, return_inverse=True)
-        parents.append(pairs[0].astype(np.int32))
-        above = place.ravel().astype(np.int32)
+        nodes = int(members.max(initial=0)) + 1
+        pairs, place = np.unique(above.astype(np.int64) * nodes + members, return_inverse=True)
+        parents.append((pairs // nodes).astype(np.int32))
+        above = place.astype(np.int32)
     return LabelTree((*parents, above))
 
 

@@ -14,18 +14,19 @@ from xmtc.kernels.rows import unit_sums
 LABELS_PER_BLOCK = 256  # summed by one thread at a time
 
 
-def pifa(features: Csr, relevant: Csr, weigh_texts: bool = False) -> Csr:
+def pifa(features: Csr, relevant: Csr, weigh_texts: bool = False, terms: int | None = None) -> Csr:
     """The sum of the texts that carry a label, as a unit-length vector.
 
     features: (texts, features). relevant: (texts, labels).
     weigh_texts: a text with n labels counts 1/√n for each (X-BERT's code, PECOS), instead of 1.
+    terms: keep this many features of each label, the largest.
     Returns (labels, features). A label without texts gets a zero row.
     """
     weights = unit_rows(relevant) if weigh_texts else relevant
     groups, rows = kernel_arrays(as_csr(weights.T)), kernel_arrays(features)
 
     def sums(labels: tuple[int, int]) -> Csr:
-        indptr, columns, values = unit_sums(groups, *labels, rows, features.shape[1])
+        indptr, columns, values = unit_sums(groups, *labels, rows, features.shape[1], terms)
         return csr(values, columns, indptr, features.shape[1])
 
     parts = in_threads(sums, blocks(relevant.shape[1], LABELS_PER_BLOCK))

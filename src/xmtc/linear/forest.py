@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, cast
@@ -26,6 +26,7 @@ from xmtc.core.tree import LabelTree
 from xmtc.kernels.beam import beam_search
 from xmtc.kernels.best_first import best_first_search
 from xmtc.kernels.chunks import CHILD, HINGE, MULTIPLY, SIGMOID, Weights, feature_buckets
+from xmtc.kernels.rounding import largest_by_sibling, rounded_values
 
 TEXTS_PER_BLOCK = 16384  # ranked together: the more, the more share a chunk while it is cached
 LARGEST = 127  # of the whole numbers that stand for a child's weights in int8
@@ -36,6 +37,7 @@ LARGEST = 127  # of the whole numbers that stand for a child's weights in int8
 Score = Literal["path", "path2", "probability", "label"]
 # Keep the best nodes of each level, or open nodes until the best labels of all are found.
 Search = Literal["beam", "exact"]
+WeightType = Literal["float32", "int8"]
 _RULES = {
     "path": (HINGE, 3.0, MULTIPLY),
     "path2": (HINGE, 2.0, MULTIPLY),
@@ -105,8 +107,8 @@ class Forest:
 
     def as_int8(self) -> Forest:
         """The forest with its weights rounded to whole numbers of a scale per child."""
-        rounded = [_rounded(self.chunk(node)) for node in range(self.inner_nodes)]
-        values, scales = map(np.concatenate, zip(*rounded, strict=True))
+        chunks = (self.chunk(node) for node in range(self.inner_nodes))
+        values, scales = _int8(chunks)
         return replace(self, entry_value=values, scales=scales)
 
     @cached_property
@@ -179,10 +181,13 @@ def chunk_of(features: Array, siblings: Array, values: Array, biases: Array) -> 
     )
 
 
-def forest_of(tree: LabelTree, chunks: Sequence[Chunk], features: int) -> Forest:
+def forest_of(
+    tree: LabelTree, chunks: Sequence[Chunk], features: int, weights: WeightType = "float32"
+) -> Forest:
     """Chunks in the order of their nodes, level by level from the root, as one forest."""
     biases = np.concatenate([chunk.biases for chunk in chunks])
     small = smallest_type(max(len(chunk.biases) for chunk in chunks))
+    values, scales = _int8(chunks) if weights == "int8" else _float32(chunks)
     return Forest(
         tree,
         features,
@@ -190,8 +195,8 @@ def forest_of(tree: LabelTree, chunks: Sequence[Chunk], features: int) -> Forest
         row_feature=np.concatenate([chunk.features for chunk in chunks]),
         entry_start=starts_of(np.concatenate([np.diff(chunk.entry_start) for chunk in chunks])),
         entry_sibling=np.concatenate([chunk.siblings.astype(small) for chunk in chunks]),
-        entry_value=np.concatenate([chunk.values for chunk in chunks]),
-        scales=np.ones(len(biases), np.float32),
+        entry_value=values,
+        scales=scales,
         biases=biases,
     )
 
@@ -201,18 +206,27 @@ def smallest_type(limit: int) -> type[np.unsignedinteger]:
     return np.uint8 if limit <= 1 << 8 else np.uint16 if limit <= 1 << 16 else np.uint32
 
 
+def _float32(chunks: Sequence[Chunk]) -> tuple[Array, Floats]:
+    values = np.concatenate([chunk.values for chunk in chunks])
+    return values, np.ones(sum(len(chunk.biases) for chunk in chunks), np.float32)
+
+
+def _int8(chunks: Iterable[Chunk]) -> tuple[Array, Floats]:
+    values, scales = zip(*in_threads(_rounded, chunks), strict=True)
+    return np.concatenate(values), np.concatenate(scales)
+
+
 def _rounded(chunk: Chunk) -> tuple[Array, Floats]:
     """The weights as whole numbers of -127 to 127, and each child's scale.
 
     A scale has 16 significant bits, so that a whole number times its scale is exact, and rounding
     what was rounded changes nothing.
     """
-    largest = np.zeros(len(chunk.biases), np.float32)
-    np.maximum.at(largest, chunk.siblings, np.abs(chunk.values))
+    largest = largest_by_sibling(chunk.siblings, chunk.values, len(chunk.biases))
     mantissa, exponent = np.frexp(largest / LARGEST)
     scales = np.ldexp(np.rint(mantissa * (1 << 16)), exponent - 16).astype(np.float32)
     scales[scales == 0] = 1
-    return np.rint(chunk.values / scales[chunk.siblings]).astype(np.int8), scales
+    return rounded_values(chunk.siblings, chunk.values, scales), scales
 
 
 def _read_only(array: Array) -> Array:

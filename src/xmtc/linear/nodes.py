@@ -13,11 +13,11 @@ import scipy.sparse as sp
 from xmtc.core.arrays import Array, Csr, Floats, Ints, Longs, csr, kernel_arrays
 from xmtc.core.progress import step
 from xmtc.core.ranking import NO_LABEL, Ranking
-from xmtc.core.threads import blocks, in_threads
+from xmtc.core.threads import in_threads
 from xmtc.core.tree import LabelTree
-from xmtc.kernels.rows import gather_rows
-from xmtc.kernels.svm import SIBLINGS, Rows, Start
-from xmtc.linear.forest import Chunk, Forest, forest_of
+from xmtc.kernels.rows import gather_rows, sorted_union
+from xmtc.kernels.svm import Rows, Start
+from xmtc.linear.forest import Chunk, Forest, WeightType, forest_of
 from xmtc.linear.svm import SvmConfig, pruned, solve
 
 # What a text that carries a node's labels counts there: the same everywhere, or the share of its
@@ -58,11 +58,12 @@ def train_forest(
     negatives: Negatives = "tfn",
     beam: int = 10,
     relevance: Relevance = "equal",
+    weights: WeightType = "float32",
 ) -> Forest:
     """One classifier per node but the root, trained on texts that reach its parent."""
     every = np.ones(relevant.shape[0], bool)
     levels = _levels(relevant, tree, relevance)
-    return _train_levels(features, levels, tree, {}, every, config, negatives, beam)
+    return _train_levels(features, levels, tree, {}, every, config, negatives, beam, weights)
 
 
 def retrain_forest(
@@ -90,6 +91,7 @@ def _train_levels(
     config: SvmConfig,
     negatives: Negatives,
     beam: int,
+    weights: WeightType = "float32",
 ) -> Forest:
     """Fill `chunks` (by node) where there is none yet, or where a fresh text arrives."""
 
@@ -103,18 +105,21 @@ def _train_levels(
     if by_matcher:
         matcher = _forest(LabelTree(tree.parents[:-1]), chunks, features)
         train(_reached(levels[-1], matcher.rank(features, beam, beam), negatives))
-    return _forest(tree, chunks, features)
+    return _forest(tree, chunks, features, weights)
 
 
 def _reached(nodes: Sequence[Node], ranking: Ranking, negatives: Negatives) -> list[Node]:
     rows = _texts_at(ranking, len(nodes))
-    return [_with_rows(node, some, negatives) for node, some in zip(nodes, rows, strict=True)]
+    pairs = zip(nodes, rows, strict=True)
+    return in_threads(lambda pair: _with_rows(*pair, negatives), pairs)
 
 
-def _forest(tree: LabelTree, chunks: dict[int, Chunk], features: Csr) -> Forest:
+def _forest(
+    tree: LabelTree, chunks: dict[int, Chunk], features: Csr, weights: WeightType = "float32"
+) -> Forest:
     """The tree with its own chunks; those of deeper levels are left out."""
     inner = 1 + sum(map(len, tree.parents[:-1]))
-    return forest_of(tree, [chunks[node] for node in range(inner)], features.shape[1])
+    return forest_of(tree, [chunks[node] for node in range(inner)], features.shape[1], weights)
 
 
 def _levels(relevant: Csr, tree: LabelTree, relevance: Relevance) -> list[list[Node]]:
@@ -167,7 +172,7 @@ def _share_rows(counts: Csr) -> Csr:
 def _with_rows(node: Node, reached: Ints, negatives: Negatives) -> Node:
     """The node with the texts that the tree leads there, instead of its own or besides them."""
     if negatives == "both":
-        return replace(node, rows=np.union1d(node.rows, reached).astype(np.int32))
+        return replace(node, rows=sorted_union(node.rows, reached))
     kept = np.isin(node.carriers, reached)
     starts = np.concatenate([[0], np.cumsum(kept)])[node.child_start]
     relevance = node.relevance[kept] if len(node.relevance) else _EQUAL
@@ -199,26 +204,9 @@ def _train_node(
     rows = Rows(indptr, columns, values, squares)
     start = Start(np.zeros(len(kept), np.float32), 0.0, np.zeros(len(node.rows), np.float32))
     carriers = np.searchsorted(node.rows, node.carriers).astype(np.int32)
-    solved = []
-    for first, last in blocks(node.children, SIBLINGS):
-        starts = node.child_start[first : last + 1]
-        mine = slice(starts[0], starts[-1])
-        solved.append(solve(
-            rows, (starts - starts[0], carriers[mine]), start, config, node.place * 101 + first,
-            relevance=node.relevance[mine] if len(node.relevance) else None,
-        )[:2])  # fmt: skip
-    return _chunk(solved, node.children, kept, config)
-
-
-def _chunk(
-    solved: list[tuple[Floats, Floats]], children: int, kept: Ints, config: SvmConfig
-) -> Chunk:
-    """Blocks of siblings side by side, without small weights. kept: what features are called."""
-    if not solved:
-        nothing = np.empty(0, np.int32), np.empty(0, np.float32)
-        return Chunk(nothing[0], np.zeros(1, np.int64), *nothing, nothing[1])
-    weights, biases = (np.hstack(part) for part in zip(*solved, strict=True))
-    features, siblings, values = pruned(weights, children, config)
-    starts = np.flatnonzero(np.diff(features, prepend=-1))
-    entry_start = np.append(starts, len(features)).astype(np.int64)
-    return Chunk(kept[features[starts]], entry_start, siblings, values, biases[:children])
+    weights, biases, _ = solve(
+        rows, (node.child_start, carriers), start, config, node.place * 101,
+        relevance=node.relevance if len(node.relevance) else None,
+    )  # fmt: skip
+    features, entry_start, siblings, values = pruned(weights, node.children, config)
+    return Chunk(kept[features], entry_start, siblings, values, biases)

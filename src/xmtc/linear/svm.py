@@ -12,7 +12,8 @@ from xmtc.core.arrays import Csr, Floats, Ints, Longs, kernel_arrays
 from xmtc.core.errors import require
 from xmtc.core.progress import step
 from xmtc.core.threads import blocks, in_threads
-from xmtc.kernels.svm import SIBLINGS, Rows, Start, large_weights, solve_block
+from xmtc.kernels import svm
+from xmtc.kernels.svm import SIBLINGS, Rows, Start
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def _all_negative(rows: Rows, features: int, config: SvmConfig) -> Start:
     nothing = Start(np.zeros(features, np.float32), 0.0, np.zeros(len(rows.indptr) - 1, np.float32))
     nobody = (np.zeros(2, np.int64), np.empty(0, np.int32))
     weights, biases, alphas = solve(rows, nobody, nothing, config, 0, share=0.1)
-    return Start(weights[:, 0].copy(), float(biases[0]), alphas[:, 0].copy())
+    return Start(weights[0, :, 0].copy(), float(biases[0]), alphas[:, 0].copy())
 
 
 def solve(
@@ -84,18 +85,18 @@ def solve(
     share: float = 1,
     relevance: Floats | None = None,
 ) -> tuple[Floats, Floats, Floats]:
-    """One block of classifiers. place: tells it from the others; share: of the tolerance."""
+    """Classifiers over the same rows. place: tells them from others; share: of the tolerance."""
     costs = (config.cost * config.positive_cost, config.cost)
-    # A seed of its own for every block, whichever thread works on it.
+    # A seed of its own for all of them, whichever thread works on them.
     seed = (config.seed * 1_000_003 + place) & 0xFFFFFFFF
     tolerance, logistic = config.tolerance * share, config.loss == "logistic"
-    return solve_block(rows, positives, start, costs, tolerance, config.max_passes, seed, logistic,
-                       relevance)  # fmt: skip
+    return svm.solve(rows, positives, start, costs, tolerance, config.max_passes, seed, logistic,
+                     relevance)  # fmt: skip
 
 
-def pruned(weights: Floats, labels: int, config: SvmConfig) -> tuple[Ints, Ints, Floats]:
-    """(features, siblings, values) of the weights worth keeping."""
-    return large_weights(weights, labels, config.prune, config.most_weights)
+def pruned(weights: Floats, labels: int, config: SvmConfig) -> tuple[Ints, Longs, Ints, Floats]:
+    """The weights worth keeping: features, where the entries of each begin, labels, values."""
+    return svm.large_weights(weights, labels, config.prune, config.most_weights)
 
 
 def _positives(carriers: sp.csc_array, labels: Longs) -> tuple[Longs, Ints]:
@@ -109,8 +110,9 @@ def _pruned(
     solved: tuple[Floats, Floats, Floats], labels: Longs, config: SvmConfig
 ) -> tuple[Ints, Ints, Floats, Floats]:
     weights, biases, _ = solved
-    features, siblings, values = pruned(weights, len(labels), config)
-    return features, labels[siblings].astype(np.int32), values, biases[: len(labels)]
+    rows, starts, siblings, values = pruned(weights, len(labels), config)
+    features = np.repeat(rows, np.diff(starts))
+    return features, labels[siblings].astype(np.int32), values, biases
 
 
 def _assembled(

@@ -24,7 +24,7 @@ from xmtc.kernels.merge import mean_scores
 from xmtc.labels import vectors
 from xmtc.labels.trees import TreeConfig, build_tree, given_tree
 from xmtc.linear.explain import Evidence, of_path
-from xmtc.linear.forest import Forest, Score, Search
+from xmtc.linear.forest import Forest, Score, Search, WeightType
 from xmtc.linear.nodes import Negatives, Relevance, train_forest
 from xmtc.linear.saved import forest_arrays, read_forest
 from xmtc.linear.svm import SvmConfig
@@ -41,6 +41,7 @@ class Config:
 
     text: TfidfConfig = field(default_factory=TfidfConfig)
     vectors: Literal["pifa", "pifa_weighted", "cooccurrence", "joint", "text"] = "pifa"  # of labels
+    vector_terms: int | None = 64  # of pifa, the strongest: faster, as good; none keeps all
     tree: TreeConfig = field(default_factory=lambda: TreeConfig(max_leaf=100))
     parents: str = ""  # file that says which label is above which, used as the tree
     svm: SvmConfig = field(default_factory=lambda: SvmConfig(cost=0.5, positive_cost=2.0))
@@ -51,10 +52,12 @@ class Config:
     search: Search = "beam"  # exact: the best labels of all; not for score=label
     beam: int = 10  # nodes kept per level; more is slower and finds a little more
     trees: int = 1  # average of several trees: better, slower, larger
-    weights: Literal["float32", "int8"] = "int8"  # int8: less than half the size, as good
+    weights: WeightType = "int8"  # int8: less than half the size, as good
 
     def __post_init__(self) -> None:
         require(1 <= self.beam <= 1 << 20, "beam", self.beam, "must lie between 1 and a million")
+        require(self.vector_terms is None or self.vector_terms >= 1, "vector_terms",
+                self.vector_terms, "must be at least 1, or none for all")  # fmt: skip
         require(0 <= self.trust <= 1, "trust", self.trust, "must lie between 0 and 1")
         require(1 <= self.trees <= 100, "trees", self.trees, "must lie between 1 and 100")
         bounded = self.score != "label" and self.trust > 0
@@ -65,19 +68,20 @@ class Config:
 
 _PUBLISHED = SvmConfig(prune=0.1, tolerance=0.1)
 PARABEL = Config(
-    tree=TreeConfig(arity=2, max_leaf=100, stop="gain"),
+    vector_terms=None, tree=TreeConfig(arity=2, max_leaf=100, stop="gain"),
     svm=_PUBLISHED, negatives="tfn", score="path2", trust=1.0, trees=3,
 )  # fmt: skip
 BONSAI = Config(
+    vector_terms=None,
     tree=TreeConfig(method="kmeans", arity=100, max_leaf=100, max_depth=3, stop="gain"),
     svm=_PUBLISHED, negatives="tfn", score="path2", trust=1.0, trees=3,
 )  # fmt: skip
 XR_LINEAR = Config(
-    vectors="pifa_weighted", tree=TreeConfig(arity=16, max_leaf=100),
+    vectors="pifa_weighted", vector_terms=None, tree=TreeConfig(arity=16, max_leaf=100),
     svm=replace(_PUBLISHED, max_passes=100), negatives="tfn", score="path", trust=1.0,
 )  # fmt: skip
 PLT = Config(
-    tree=TreeConfig(method="kmeans", arity=2, max_leaf=100),
+    vector_terms=None, tree=TreeConfig(method="kmeans", arity=2, max_leaf=100),
     svm=replace(_PUBLISHED, loss="logistic", cost=10.0), negatives="tfn", score="probability",
     trust=1.0, search="exact",
 )  # fmt: skip
@@ -141,12 +145,12 @@ class LinearTree:
 def train(dataset: Dataset, config: Config) -> LinearTree:
     """Describe the labels by their texts, cluster them, learn the classifiers of each tree."""
     encoder, features = learn_encoder(dataset, config.text)
-    forests = kept_as(config, (
+    forests = [
         train_forest(features, dataset.relevant, tree, config.svm, config.negatives, config.beam,
-                     config.relevance)
+                     config.relevance, config.weights)
         for tree in trees_of(dataset, features, encoder, config)
-    ))  # fmt: skip
-    return LinearTree(config, encoder, forests, dataset.labels, dataset.trained_on())
+    ]  # fmt: skip
+    return LinearTree(config, encoder, tuple(forests), dataset.labels, dataset.trained_on())
 
 
 def kept_as(config: Config, forests: Iterable[Forest]) -> tuple[Forest, ...]:
@@ -177,7 +181,8 @@ def _label_vectors(
         return vectors.cooccurrence(dataset.relevant)
     if config.vectors == "joint":
         return vectors.joint(features, dataset.relevant)
-    return vectors.pifa(features, dataset.relevant, config.vectors == "pifa_weighted")
+    weighed = config.vectors == "pifa_weighted"
+    return vectors.pifa(features, dataset.relevant, weighed, config.vector_terms)
 
 
 def _average(rankings: list[Ranking], k: int) -> Ranking:

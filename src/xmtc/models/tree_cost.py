@@ -75,16 +75,19 @@ def _ground(dataset: Dataset, config: linear_tree.Config) -> Ground:
     (encoder, features), reading = timed(lambda: learn_encoder(some, config.text))
     tree, clustering = timed(lambda: next(linear_tree.trees_of(some, features, encoder, config)))
     return Ground(
-        features, some.relevant, tree, _described(some, features), bytes_of(encoder.to_arrays("")),
-        reading, clustering, scale,
+        features, some.relevant, tree, _described(some, features, config),
+        bytes_of(encoder.to_arrays("")), reading, clustering, scale,
     )  # fmt: skip
 
 
-def _described(dataset: Dataset, features: Csr) -> float:
+def _described(dataset: Dataset, features: Csr, config: linear_tree.Config) -> float:
     """Non-zeros of the label vectors, from some labels."""
     labels = np.random.default_rng(0).permutation(len(dataset.labels))[:LABELS]
     vectors = dataset.relevant[:, np.sort(labels)].T @ features
-    return float(vectors.nnz / max(1, len(labels)) * len(dataset.labels))
+    terms = np.diff(vectors.tocsr().indptr)
+    if config.vector_terms is not None:
+        terms = np.minimum(terms, config.vector_terms)
+    return float(terms.sum() / max(1, len(labels)) * len(dataset.labels))
 
 
 def _estimate(ground: Ground, config: linear_tree.Config) -> Estimate:

@@ -1,0 +1,33 @@
+"""The value at a place of the sorted order, without sorting."""
+
+from __future__ import annotations
+
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def in_order(values, wanted):
+    """The value that would be at place `wanted` if they were sorted; they are shuffled meanwhile.
+
+    Quickselect. NumPy's own (np.partition) takes numba five seconds to compile.
+    """
+    first, last = 0, len(values) - 1
+    while first < last:
+        pivot = values[(first + last) // 2]
+        low, high = first, last
+        while low <= high:
+            while values[low] < pivot:
+                low += 1
+            while values[high] > pivot:
+                high -= 1
+            if low <= high:
+                values[low], values[high] = values[high], values[low]
+                low += 1
+                high -= 1
+        if wanted <= high:
+            last = high
+        elif wanted >= low:
+            first = low
+        else:
+            break
+    return values[wanted]
