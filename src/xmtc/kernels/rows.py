@@ -32,9 +32,41 @@ def unit_sums(
     return _unit_sums(*groups, first, last, *matrix, columns, most)
 
 
+def largest_entries(matrix: Matrix, most: int) -> Matrix:
+    """The same rows, each with its `most` largest entries; of equals, the first."""
+    return _largest_entries(*matrix, most)
+
+
 def sorted_union(left: Ints, right: Ints) -> Ints:
     """All numbers of two ascending arrays, once each, ascending."""
     return _union(left, right)
+
+
+@njit(cache=True, nogil=True)
+def _largest_entries(indptr, columns, values, most):
+    starts, longest = np.zeros(len(indptr), np.int64), 0
+    for row in range(len(indptr) - 1):
+        size = indptr[row + 1] - indptr[row]
+        longest = max(longest, size)
+        starts[row + 1] = starts[row] + min(size, most)
+    kept_columns, kept_values = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.float32)
+    sizes = np.empty(longest, np.float32)
+    for row in range(len(indptr) - 1):
+        first, last, end = indptr[row], indptr[row + 1], starts[row]
+        limit, ties = np.float32(0), last - first
+        if last - first > most:
+            for entry in range(first, last):
+                sizes[entry - first] = -abs(values[entry])
+            limit, ties = -in_order(sizes[: last - first], most - 1), most
+            for entry in range(first, last):
+                ties -= abs(values[entry]) > limit
+        for entry in range(first, last):
+            tied = abs(values[entry]) == limit and ties > 0
+            ties -= tied
+            if tied or abs(values[entry]) > limit:
+                kept_columns[end], kept_values[end] = columns[entry], values[entry]
+                end += 1
+    return starts, kept_columns, kept_values
 
 
 @njit(cache=True, nogil=True)

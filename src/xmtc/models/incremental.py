@@ -75,7 +75,7 @@ def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
     if unknown:
         tree = add_labels(tree, new)
     both = _joined(old.named_in(tree.labels), new.named_in(tree.labels), len(tree.labels))
-    features = as_csr(sp.vstack([tree.encoder.encode(part.inputs) for part in (old, new)]))
+    features = as_csr(sp.vstack([tree.encode(part.inputs) for part in (old, new)]))
     fresh = np.arange(both.shape[0]) >= len(old)
     config = tree.config
     forests = kept_as(config, (
@@ -110,11 +110,11 @@ def _shown(
     if examples is not None:
         named = examples.named_in(tree.labels).relevant[:, known:]
         relevant = csr(named.data, named.indices, named.indptr, len(new))
-        rows.append(tree.encoder.encode(examples.inputs))
+        rows.append(tree.encode(examples.inputs))
     counts = np.bincount(relevant.indices, minlength=len(new)).astype(np.int64)
     bare = [name for name in new if not counts[place[name]]]
     if bare:
-        rows.append(unit_rows(tree.encoder.encode([texts.get(name, name) for name in bare])))
+        rows.append(unit_rows(tree.encode([texts.get(name, name) for name in bare])))
         said = csr_of_rows([[place[name]] for name in bare], len(new))
         relevant = sp.vstack([relevant, said])
     return as_csr(sp.vstack(rows)), as_csr(relevant), counts

@@ -29,6 +29,7 @@ from xmtc.linear.nodes import Negatives, Relevance, train_forest
 from xmtc.linear.saved import forest_arrays, read_forest
 from xmtc.linear.svm import SvmConfig
 from xmtc.text.encoder import GivenFeatures, learn_encoder, load_encoder
+from xmtc.text.strongest import strongest
 from xmtc.text.tfidf import Tfidf, TfidfConfig
 
 KIND = "linear_tree"
@@ -40,6 +41,7 @@ class Config:
     """Fast to train and to ask, for any number of labels: what to try first."""
 
     text: TfidfConfig = field(default_factory=TfidfConfig)
+    text_terms: int | None = 96  # of a text, the strongest: long ones cost less; none keeps all
     vectors: Literal["pifa", "pifa_weighted", "cooccurrence", "joint", "text"] = "pifa"  # of labels
     vector_terms: int | None = 64  # of pifa, the strongest: faster, as good; none keeps all
     tree: TreeConfig = field(default_factory=lambda: TreeConfig(max_leaf=100))
@@ -56,8 +58,9 @@ class Config:
 
     def __post_init__(self) -> None:
         require(1 <= self.beam <= 1 << 20, "beam", self.beam, "must lie between 1 and a million")
-        require(self.vector_terms is None or self.vector_terms >= 1, "vector_terms",
-                self.vector_terms, "must be at least 1, or none for all")  # fmt: skip
+        for name in ("text_terms", "vector_terms"):
+            terms = getattr(self, name)
+            require(terms is None or terms >= 1, name, terms, "must be at least 1, or none for all")
         require(0 <= self.trust <= 1, "trust", self.trust, "must lie between 0 and 1")
         require(1 <= self.trees <= 100, "trees", self.trees, "must lie between 1 and 100")
         bounded = self.score != "label" and self.trust > 0
@@ -68,23 +71,26 @@ class Config:
 
 _PUBLISHED = SvmConfig(prune=0.1, tolerance=0.1)
 PARABEL = Config(
-    vector_terms=None, tree=TreeConfig(arity=2, max_leaf=100, stop="gain"),
+    text_terms=None, vector_terms=None, tree=TreeConfig(arity=2, max_leaf=100, stop="gain"),
     svm=_PUBLISHED, negatives="tfn", score="path2", trust=1.0, trees=3,
 )  # fmt: skip
 BONSAI = Config(
-    vector_terms=None,
+    text_terms=None, vector_terms=None,
     tree=TreeConfig(method="kmeans", arity=100, max_leaf=100, max_depth=3, stop="gain"),
     svm=_PUBLISHED, negatives="tfn", score="path2", trust=1.0, trees=3,
 )  # fmt: skip
 XR_LINEAR = Config(
-    vectors="pifa_weighted", vector_terms=None, tree=TreeConfig(arity=16, max_leaf=100),
+    vectors="pifa_weighted", text_terms=None, vector_terms=None,
+    tree=TreeConfig(arity=16, max_leaf=100),
     svm=replace(_PUBLISHED, max_passes=100), negatives="tfn", score="path", trust=1.0,
 )  # fmt: skip
 PLT = Config(
-    vector_terms=None, tree=TreeConfig(method="kmeans", arity=2, max_leaf=100),
+    text_terms=None, vector_terms=None, tree=TreeConfig(method="kmeans", arity=2, max_leaf=100),
     svm=replace(_PUBLISHED, loss="logistic", cost=10.0), negatives="tfn", score="probability",
     trust=1.0, search="exact",
 )  # fmt: skip
+# what a model was saved with before there was a choice
+_BEFORE = {"weights": "float32", "text_terms": None, "vector_terms": None}
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,9 +107,13 @@ class LinearTree:
     def __repr__(self) -> str:
         return f"{self.kind}({len(self.labels):,} labels, {self.trained_on.texts:,} texts)"
 
+    def encode(self, inputs: Inputs) -> Csr:
+        """(texts, features) what the trees read."""
+        return strongest(self.encoder.encode(inputs), self.config.text_terms)
+
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
         """The k best labels found by walking down each tree."""
-        encoded = self.encoder.encode(inputs)
+        encoded = self.encode(inputs)
         if len(self.forests) == 1:
             return self._rank_by(self.forests[0], encoded, k, allowed)
         wide = min(len(self.labels), max(WIDE * k, self.config.beam))
@@ -117,8 +127,7 @@ class LinearTree:
 
     def explain(self, text: str, label: int) -> list[Evidence]:
         """What spoke for and against a label, from the root down; the first tree's view."""
-        encoded = self.encoder.encode([text])
-        return of_path(self.forests[0], encoded, label, self.encoder.term)
+        return of_path(self.forests[0], self.encode([text]), label, self.encoder.term)
 
     def to_parts(self) -> Parts:
         """Everything needed to make this model again."""
@@ -131,8 +140,7 @@ class LinearTree:
     @staticmethod
     def from_parts(parts: Parts) -> LinearTree:
         """The model as it was saved, checked."""
-        # without the setting it was saved before there was a choice
-        config = replace(parts, settings={"weights": "float32", **parts.settings}).config(Config)
+        config = replace(parts, settings={**_BEFORE, **parts.settings}).config(Config)
         encoder = trusted(lambda: load_encoder(parts, "encoder", config.text))
         depths = parts.ids("depths", 65, config.trees).tolist()
         sizes = (encoder.feature_count, len(parts.labels))
@@ -144,13 +152,19 @@ class LinearTree:
 
 def train(dataset: Dataset, config: Config) -> LinearTree:
     """Describe the labels by their texts, cluster them, learn the classifiers of each tree."""
-    encoder, features = learn_encoder(dataset, config.text)
+    encoder, features = encoded(dataset, config)
     forests = [
         train_forest(features, dataset.relevant, tree, config.svm, config.negatives, config.beam,
                      config.relevance, config.weights)
         for tree in trees_of(dataset, features, encoder, config)
     ]  # fmt: skip
     return LinearTree(config, encoder, tuple(forests), dataset.labels, dataset.trained_on())
+
+
+def encoded(dataset: Dataset, config: Config) -> tuple[Tfidf | GivenFeatures, Csr]:
+    """The encoder that reads the texts, and what the trees learn from."""
+    encoder, features = learn_encoder(dataset, config.text)
+    return encoder, strongest(features, config.text_terms)
 
 
 def kept_as(config: Config, forests: Iterable[Forest]) -> tuple[Forest, ...]:

@@ -33,7 +33,6 @@ from xmtc.models.cost import (
     timed,
     total,
 )
-from xmtc.text.encoder import learn_encoder
 
 LABELS = 500  # whose descriptions are made
 TEXTS = 4_000  # that the upper levels are tried on
@@ -72,7 +71,7 @@ def linear_tree_costs(dataset: Dataset) -> Callable[[Any], Estimate]:
 
 def _ground(dataset: Dataset, config: linear_tree.Config) -> Ground:
     some, scale = sample(dataset)
-    (encoder, features), reading = timed(lambda: learn_encoder(some, config.text))
+    (encoder, features), reading = timed(lambda: linear_tree.encoded(some, config))
     tree, clustering = timed(lambda: next(linear_tree.trees_of(some, features, encoder, config)))
     return Ground(
         features, some.relevant, tree, _described(some, features, config),

@@ -1,0 +1,26 @@
+"""The strongest terms of long texts."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xmtc.core.arrays import as_csr
+from xmtc.text.strongest import strongest
+
+
+@given(st.integers(0, 999), st.integers(1, 9))
+def test_the_largest_stay_in_their_places_and_of_equals_the_first(seed, terms):
+    rows = np.random.default_rng(seed).integers(-3, 4, (6, 9)).astype(np.float32)
+    order = np.argsort(-np.abs(rows), axis=1, kind="stable")
+    kept = np.argsort(order, axis=1) < terms
+    found = strongest(as_csr(rows), terms)
+    assert (found.toarray() == rows * kept).all()
+    assert found.has_sorted_indices
+
+
+def test_short_texts_are_not_copied():
+    rows = as_csr(np.eye(4))
+    assert strongest(rows, 1) is rows
+    assert strongest(rows, None) is rows
