@@ -8,8 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from xmtc.kernels.chunks import MULTIPLY, Weights, fill_margins, from_above, joined
+from xmtc.kernels.chunks import IDENTITY, MULTIPLY, Weights, fill_margins, from_above, joined
 from xmtc.kernels.types import Bytes, Floats, Ints, Longs, Matrix
+
+AHEAD = 3  # nodes of each text that are opened before the others
 
 
 def beam_search(
@@ -59,17 +61,20 @@ def _keep(score, node, kept_nodes, kept_scores, filled, most):
 
 
 @njit(cache=True, nogil=True)
-def _by_node(nodes, counts, first_node, node_count):
-    """All (text, place) pairs by node: where each node's pairs begin, and the pairs."""
+def _by_node(nodes, counts, first_node, node_count, first, last):
+    """(text, place) pairs by node: where each node's pairs begin, and the pairs.
+
+    first, last: which places of the beams, the best being 0.
+    """
     starts = np.zeros(node_count + 1, np.int64)
     for text in range(len(counts)):
-        for place in range(counts[text]):
+        for place in range(first, min(last, counts[text])):
             starts[nodes[text, place] - first_node + 1] += 1
     for node in range(node_count):
         starts[node + 1] += starts[node]
     pairs, cursor = np.empty((starts[node_count], 2), np.int64), starts.copy()
     for text in range(len(counts)):
-        for place in range(counts[text]):
+        for place in range(first, min(last, counts[text])):
             node = nodes[text, place] - first_node
             pairs[cursor[node], 0], pairs[cursor[node], 1] = text, place
             cursor[node] += 1
@@ -78,26 +83,34 @@ def _by_node(nodes, counts, first_node, node_count):
 
 @njit(cache=True, nogil=True)
 def _open_level(texts, weights, margins, beams, first_node, node_count, names, rule, closed, kept):
-    """Score the children of every node in the beams, node by node, and keep the best per text.
+    """Score the children of the nodes in the beams, node by node, and keep the best per text.
 
     texts, weights: as in `beam_search`. beams, kept: (nodes, scores, counts) of this level and the
     next. names: as in `beam_search`; empty where children are called by their numbers.
+    Where scores are products no child is above its parent, so a node is skipped when all that can
+    be kept are better already. The best nodes of every text come first, that many are skipped.
     """
     child_start = weights[0]
     nodes, node_scores, counts = beams
-    starts, pairs = _by_node(nodes, counts, first_node, node_count)
-    for node in range(first_node, first_node + node_count):
-        for pair in range(starts[node - first_node], starts[node - first_node + 1]):
-            text, place = pairs[pair]
-            above = from_above(node_scores[text, place], rule)
-            fill_margins(texts, text, weights, node, margins)
-            best_nodes, best_scores, filled = kept[0][text], kept[1][text], kept[2][text]
-            for number in range(child_start[node], child_start[node + 1]):
-                if len(closed) == 0 or closed[number] == 0:
-                    score = joined(margins[number - child_start[node]], above, rule)
-                    name = np.int64(names[number - names[0]]) if len(names) > 0 else number
-                    filled = _keep(score, name, best_nodes, best_scores, filled, len(best_nodes))
-            kept[2][text] = filled
+    bounded = rule[2] == MULTIPLY and rule[0] != IDENTITY
+    for first, last in ((0, AHEAD), (AHEAD, nodes.shape[1])):
+        starts, pairs = _by_node(nodes, counts, first_node, node_count, first, last)
+        for node in range(first_node, first_node + node_count):
+            for pair in range(starts[node - first_node], starts[node - first_node + 1]):
+                text, place = pairs[pair]
+                above = from_above(node_scores[text, place], rule)
+                best_nodes, best_scores, filled = kept[0][text], kept[1][text], kept[2][text]
+                if bounded and filled == len(best_nodes) and above < best_scores[filled - 1]:
+                    continue
+                fill_margins(texts, text, weights, node, margins)
+                for number in range(child_start[node], child_start[node + 1]):
+                    if len(closed) == 0 or closed[number] == 0:
+                        score = joined(margins[number - child_start[node]], above, rule)
+                        name = np.int64(names[number - names[0]]) if len(names) > 0 else number
+                        filled = _keep(
+                            score, name, best_nodes, best_scores, filled, len(best_nodes)
+                        )
+                kept[2][text] = filled
 
 
 @njit(cache=True, nogil=True)
