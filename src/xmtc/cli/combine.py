@@ -12,7 +12,7 @@ from xmtc.cli.show import json_option, megabytes, print_json, print_table
 if TYPE_CHECKING:
     from xmtc.models.combining import Learned
 
-HOWS = ("average", "sigmoid", "softmax", "rank_average", "round_robin")
+HOWS = ("average", "logit", "sigmoid", "softmax", "rank_average", "round_robin")
 
 
 @click.command("combine")

@@ -16,9 +16,10 @@ from xmtc.kernels.topk import best
 
 # Weights that are tried; members whose scores fall more slowly often deserve very little.
 GRID = (0.01, 0.02, *(step / 20 for step in range(21)), 0.98, 0.99)
+SURE = 1e-4  # added to both sides of odds, so that no score is taken to be certain
 ROUNDS = 10  # over all members; rarely more than three are needed
 
-How = Literal["average", "sigmoid", "softmax", "rank_average", "round_robin"]
+How = Literal["average", "logit", "sigmoid", "softmax", "rank_average", "round_robin"]
 Missing = Literal["floor", "zero"]
 Doubles: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -56,7 +57,9 @@ def combined(
         asked = weights[member] * (1.0 if known is None else known[member][ids])
         sums += asked * floor
         shares += asked
-    return Ranking(*best(ids, sums / np.maximum(shares, 1e-9), k))  # what pads get is never read
+    means = sums / np.maximum(shares, 1e-9)  # what pads get is never read
+    scores = _sigmoid(means) if how == "logit" else means
+    return Ranking(*best(ids, scores.astype(np.float32), k))
 
 
 def _values(ranking: Ranking, how: How, place: int, members: int) -> Doubles:
@@ -65,8 +68,10 @@ def _values(ranking: Ranking, how: How, place: int, members: int) -> Doubles:
     scores = np.where(kept, ranking.scores, 0).astype(np.float64)
     if how == "average":
         return scores
+    if how == "logit":
+        return _log_odds(scores)
     if how == "sigmoid":
-        return np.asarray(1 / (1 + np.exp(-scores)))
+        return _sigmoid(scores)
     if how == "softmax":
         masked = np.where(kept, scores, -1e300)
         powers = np.exp(masked - masked.max(axis=1, keepdims=True)) * kept
@@ -77,12 +82,21 @@ def _values(ranking: Ranking, how: How, place: int, members: int) -> Doubles:
     return (ranks + (members - place) / (members + 1)) / (ranking.k + 1)
 
 
+def _sigmoid(values: Doubles) -> Doubles:
+    return np.asarray(1 / (1 + np.exp(-values)))
+
+
+def _log_odds(scores: Doubles) -> Doubles:
+    return np.asarray(np.log((scores + SURE) / (1 - scores + SURE)))
+
+
 def _floor(ranking: Ranking, values: Doubles, how: How, missing: Missing) -> Doubles:
     """(texts, 1) what a label counts that a member knows and did not rank."""
+    nothing = float(_log_odds(np.zeros(1))[0]) if how == "logit" else 0.0
     if missing == "zero" or how == "rank_average":
-        return np.zeros((len(ranking), 1))
+        return np.full((len(ranking), 1), nothing)
     full = ranking.labels[:, -1:] != NO_LABEL  # else the member had nothing more to say
-    return np.where(full, values[:, -1:], 0)
+    return np.where(full, values[:, -1:], nothing)
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ DEEPEST = 4  # ensembles in ensembles
 class Config:
     """Several models that answer as one: usually better than the best of them."""
 
-    how: How = "average"  # of scores; sigmoid and softmax bring other scores to one scale first
+    how: How = "average"  # of scores; logit: of log odds, where scores are like probabilities
     weights: tuple[float, ...] = ()  # of the members, 1 in all; none: each the same
     depth: int = 100  # labels that each member ranks, at least
     missing: Missing = "floor"  # what others count: the last one's score; zero: as published
