@@ -175,9 +175,10 @@ def test_clusters_find_the_planted_labels(negatives, tmp_path):
     "changes",
     [{"encoder": {"vector": "cls", "layers": 2}}, {"encoder": {"trainable_layers": 2}},
      {"encoder": {"name": "cnn", "width": 32}}, {"encoder": {"name": "bilstm", "width": 32}},
+     {"encoder": {"trainable_layers": 2}, "training": {"tokens_seen": 0.7}},
      {"encoder": {"int8": True}}, {"training": {"average_from": 10, "average_every": 3}},
      {"training": {"validation": 0.2, "patience": 20}}],
-    ids=["cls", "frozen", "cnn", "bilstm", "int8", "averaged", "validated"],
+    ids=["cls", "frozen", "cnn", "bilstm", "thinned", "int8", "averaged", "validated"],
 )  # fmt: skip
 def test_every_way_to_train_finds_the_planted_labels(changes):
     from xmtc.core.config import merged
@@ -208,7 +209,8 @@ class Killed(Exception):
 
 def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
     quick = quick_settings("lightxml", **IN_CLUSTERS)
-    quick["training"] = {**quick["training"], "epochs": 4, "checkpoint_seconds": 0}
+    others = {"epochs": 4, "head_epochs": 1, "tokens_seen": 0.7, "checkpoint_seconds": 0}
+    quick["training"] = {**quick["training"], **others}
     data = planted()
     whole = xmtc.train("lightxml", data, quick).rank(data.texts, 5)
     real, steps = loop.Training._step, []
@@ -226,7 +228,19 @@ def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
                 xmtc.train("lightxml", data, quick)
         again = xmtc.train("lightxml", data, quick).rank(data.texts, 5)
     assert (again.scores == whole.scores).all()
-    assert len(steps) == 28  # 4 epochs of 7 steps, none twice
+    assert len(steps) == 35  # 1 epoch of the head, 4 of all, of 7 steps; none twice
+
+
+def test_output_layers_learn_alone_before_the_encoder_joins():
+    """With an encoder that hardly learns, they do all the work."""
+    quick = quick_settings("lightxml")
+    data, found = planted(), {}
+    for epochs in (0, 30):
+        others = {"epochs": 1, "encoder_rate": 1e-9, "head_rate": 5e-3, "head_epochs": epochs}
+        quick["training"] = {**quick["training"], **others}
+        model = xmtc.train("lightxml", data, quick)
+        found[epochs] = xmtc.evaluate(model, data).metrics["P@1"]
+    assert found[30] > found[0] + 20
 
 
 def test_presets_are_the_published_settings():

@@ -27,7 +27,7 @@ from xmtc.evaluation.report import evaluate_ranking
 from xmtc.labels.trees import TreeConfig, balanced_tree
 from xmtc.labels.vectors import pifa
 from xmtc.neural.extra import require_neural
-from xmtc.neural.heads.scorer import DenseScorer, load_discriminator, load_generator
+from xmtc.neural.heads.scorer import DenseScorer, Standard, load_discriminator, load_generator
 from xmtc.neural.settings import EncoderConfig, TrainingConfig
 from xmtc.text import tfidf
 
@@ -47,10 +47,13 @@ class Config:
     encoder: EncoderConfig = field(
         default_factory=lambda: EncoderConfig(trainable_layers=3, dropout=0.0)
     )
-    training: TrainingConfig = field(default_factory=lambda: TrainingConfig(epochs=5))
+    training: TrainingConfig = field(
+        default_factory=lambda: TrainingConfig(epochs=5, head_epochs=5, head_rate=3e-3)
+    )
     dropout: float = 0.2  # share of the text vector that is hidden in each training step
     loss: Literal["sum", "mean"] = "sum"  # over labels; mean, as published, learns more slowly
     start_at_frequency: bool = True  # begin with how frequent each label is, not by chance
+    standardise: bool = True  # output layers read vectors of mean 0, spread 1: learns much faster
     plain_up_to: int = 32_000  # with more labels than this, clusters are ranked before labels
     max_cluster: int = 100  # labels in a cluster, at most
     cluster_seed: int = 0  # other clusters, e.g. for an ensemble
@@ -82,7 +85,8 @@ def _published(
         average_every=average_every, validation=validation,
         validate_every=validate_every, patience=epochs, seed=6088,
     )  # fmt: skip
-    return Config(encoder, training, dropout=0.5, loss="mean", start_at_frequency=False, **others)
+    return Config(encoder, training, dropout=0.5, loss="mean", start_at_frequency=False,
+                  standardise=False, **others)  # fmt: skip
 
 
 EURLEX_4K = _published(20, 10, 200, validation=200 / 15_449)
@@ -188,6 +192,7 @@ def _taught(
     from xmtc.neural.batches.tokens import tokenised
     from xmtc.neural.encoders.encoder import make_encoder
     from xmtc.neural.encoders.frozen import source_of
+    from xmtc.neural.training.head_first import teach_head, vectors_of
     from xmtc.neural.training.loop import fit
     from xmtc.neural.training.task import LabelTask, Net
 
@@ -195,10 +200,14 @@ def _taught(
     tokens = tokenised(dataset.texts, encoder.tokenizer, encoder.cut, cache)
     source = source_of(encoder, tokens, cache)
     head = _head(dataset, tree, encoder.dim, config)
+    key = run.key_of(settings.to_dict(config), dataset)
+    untaught = config.standardise or config.training.head_epochs > 0
+    vectors = vectors_of(source, cache, key) if untaught and len(dataset) else None
+    standard = Standard.of(vectors) if config.standardise and vectors is not None else None
     encoders = [encoder]
 
     def model() -> LightXML:
-        scorers = head.scorers(len(encoders) - 1)
+        scorers = tuple(each.of_raw(standard) for each in head.scorers(len(encoders) - 1))
         labels, seen = dataset.labels, dataset.trained_on()
         return LightXML(config, tuple(encoders), tree, scorers, labels, seen)
 
@@ -207,23 +216,26 @@ def _taught(
             each.eval()
         return {} if held_out is None else _metrics(model(), held_out)
 
-    key = run.key_of(settings.to_dict(config), dataset)
-    net = Net(source.encoder, head, config.dropout)
+    net = Net(source.encoder, head, config.dropout, standard)
     task = LabelTask(net, source, dataset.relevant, config.training, measure)
-    if tree.depth == 1 or config.negatives == "dynamic":
+    dynamic = tree.depth == 1 or config.negatives == "dynamic"
+    if not dynamic:
+        head.teach("generator")
+    if vectors is not None and config.training.head_epochs:
+        teach_head(task, vectors, key)
+    if dynamic:
         fit(task, config.training, key)
         return model()
     # Static negatives, the paper's ablation: first the generator alone, then, with it and its
     # encoder frozen, the discriminator on the same text vector or on an encoder of its own.
-    head.teach("generator")
     fit(replace(task, measure=dict), config.training, key)
     if config.negatives == "static_own_encoder":
         encoders.append(copy.deepcopy(encoder))
         source = source_of(encoders[1], tokens, cache)
     encoder.requires_grad_(False)
     head.teach("labels")
-    task = replace(task, net=Net(source.encoder, head, config.dropout), source=source,
-                   chooser=task.source)  # fmt: skip
+    net = Net(source.encoder, head, config.dropout, standard)
+    task = replace(task, net=net, source=source, chooser=task.source)
     with run.below("discriminator"):
         fit(task, config.training, key)
     return model()

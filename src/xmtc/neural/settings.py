@@ -45,8 +45,10 @@ class TrainingConfig:
     """How the weights learn."""
 
     epochs: int = 10  # passes over the texts
+    head_epochs: int = 0  # passes before, by the output layers alone on ready vectors: quick
     batch: int = 32  # texts per step, at most
     batch_tokens: int = 8192  # tokens per step, at most, padding included
+    tokens_seen: float = 1.0  # share of a text's tokens that a step reads, by chance: faster
     encoder_rate: float = 2e-4  # learning rate of the encoder
     head_rate: float = 5e-3  # learning rate of the output layers
     decay: float = 0.01  # of weights; not of biases and norms
@@ -68,12 +70,13 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         for name, least in (("epochs", 1), ("batch", 1), ("batch_tokens", 8), ("accumulate", 1),
-                            ("average_every", 1), ("patience", 1), ("seed", 0),
+                            ("average_every", 1), ("patience", 1), ("seed", 0), ("head_epochs", 0),
                             ("validate_every", 0)):  # fmt: skip
             value = getattr(self, name)
             require(value >= least, name, value, f"must be at least {least}")
         for name in ("encoder_rate", "head_rate", "epsilon"):
             require(getattr(self, name) > 0, name, getattr(self, name), "must be above 0")
+        require(0 < self.tokens_seen <= 1, "tokens_seen", self.tokens_seen, "above 0, at most 1")
         for name in ("decay", "clip", "checkpoint_seconds"):
             require(getattr(self, name) >= 0, name, getattr(self, name), "must not be negative")
         for name in ("warmup", "validation"):

@@ -87,6 +87,7 @@ class Training:
             self._epoch()
         self._checkpoint()
         self._keep_the_best()
+        self.optimiser.let_go()
         self.log.draw(now.history)
         return now.history
 

@@ -35,11 +35,12 @@ class Optimiser:
             self.optimisers.append(_adamw(kinds["dense"], config))
         if self.rows:
             self.optimisers.append(torch.optim.SparseAdam(kinds["rows"], eps=config.epsilon))
+        self.hooks: list[Any] = []
         for group in kinds["at once"]:
             for parameter in group["params"]:
                 own = _adamw([{**group, "params": [parameter]}], config)
                 self.at_once.append(own)
-                parameter.register_post_accumulate_grad_hook(_change_now(own))
+                self.hooks.append(parameter.register_post_accumulate_grad_hook(_change_now(own)))
 
     def set_rates(self, factor: float) -> None:
         """The learning rates of the next step: those of the settings times `factor`."""
@@ -53,6 +54,11 @@ class Optimiser:
             scaler.step(optimiser)
             optimiser.zero_grad(set_to_none=True)
         scaler.update()
+
+    def let_go(self) -> None:
+        """Weights that change at once do so no longer: another optimiser may take over."""
+        for hook in self.hooks:
+            hook.remove()
 
     def state(self) -> dict[str, torch.Tensor]:
         """Everything it remembers, as named tensors."""

@@ -11,16 +11,27 @@ from torch import Tensor, nn
 
 from xmtc.core.arrays import Csr, Longs, as_csr
 from xmtc.neural.batches.grouping import shuffled_batches
+from xmtc.neural.batches.layout import thinned
+from xmtc.neural.devices import device
 from xmtc.neural.encoders.frozen import Source
+from xmtc.neural.heads.scorer import Standard
 from xmtc.neural.settings import TrainingConfig
 
 
 class Net(nn.Module):
-    """An encoder, dropout, an output layer."""
+    """An encoder, its vectors brought to a standard, dropout, an output layer."""
 
-    def __init__(self, encoder: nn.Module, head: nn.Module, dropout: float) -> None:
+    def __init__(
+        self, encoder: nn.Module, head: nn.Module, dropout: float, standard: Standard | None = None
+    ) -> None:
         super().__init__()
         self.encoder, self.head, self.dropout = encoder, head, nn.Dropout(dropout)
+        self.center = None if standard is None else torch.from_numpy(standard.center).to(device())
+        self.spread = 1.0 if standard is None else standard.spread
+
+    def standardised(self, vectors: Tensor) -> Tensor:
+        """(texts, dim) as the output layer reads them."""
+        return vectors if self.center is None else (vectors - self.center) / self.spread
 
 
 @dataclass(frozen=True)
@@ -52,12 +63,14 @@ class LabelTask:
         """Summed over these texts."""
         relevant = as_csr(self.relevant[rows])
         others = () if self.chooser is None else (self._choosing_vectors(rows),)
-        vectors = self.net.dropout(self.net.encoder(self.source.batch(rows)))
+        batch = thinned(self.source.batch(rows), self.config.tokens_seen)
+        vectors = self.net.dropout(self.net.standardised(self.net.encoder(batch)))
         loss: Tensor = self.net.head.loss(vectors, relevant, *others)
         return loss
 
     @torch.no_grad()
     def _choosing_vectors(self, rows: Longs) -> Tensor:
         assert self.chooser is not None
-        vectors: Tensor = self.chooser.encoder.eval()(self.chooser.batch(rows))
-        return vectors
+        vectors = self.chooser.encoder.eval()(self.chooser.batch(rows))
+        chosen_by: Tensor = self.net.standardised(vectors)
+        return chosen_by
