@@ -48,6 +48,16 @@ def test_every_command_explains_itself(capfd, command):
     assert output.startswith("Usage: xmtc")
 
 
+def test_of_several_processes_only_the_first_saves(capfd, folder, tmp_path, monkeypatch):
+    train = ["train", "most_frequent", folder / "trn.jsonl", "--out", tmp_path / "model"]
+    monkeypatch.setenv("RANK", "1")
+    assert xmtc(capfd, *train)[:2] == (0, "")
+    assert not (tmp_path / "model").exists()
+    monkeypatch.setenv("RANK", "0")
+    assert xmtc(capfd, *train)[0] == 0
+    assert (tmp_path / "model").exists()
+
+
 def test_train_says_what_it_did(capfd, folder):
     code, output, _ = xmtc(
         capfd, "train", "one_vs_all", folder / "trn.jsonl", "--out", folder / "other", "--set",

@@ -33,6 +33,14 @@ def test_no_batch_is_above_its_budget_unless_it_is_one_text(lengths, most_texts,
         assert len(batch) == 1 or len(batch) * lengths[batch].max() <= most_tokens
 
 
+def test_a_pool_of_one_batch_does_not_sort_by_length():
+    lengths = np.random.default_rng(0).integers(1, 100, 320)
+    grouped, mixed = (shuffled_batches(lengths, 32, 10**6, [0], pool) for pool in (10, 1))
+    assert padding(lengths, grouped) < 0.1
+    assert padding(lengths, mixed) > 0.3
+    assert sorted(np.concatenate(mixed)) == list(range(320))
+
+
 def test_the_seed_decides_the_batches():
     lengths = np.random.default_rng(0).integers(2, 100, 500)
     first, again, other = (

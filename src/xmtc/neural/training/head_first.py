@@ -24,6 +24,7 @@ from xmtc.neural.devices import device
 from xmtc.neural.encoders.encoder import RANKING_TOKENS
 from xmtc.neural.encoders.frozen import Source
 from xmtc.neural.settings import TrainingConfig
+from xmtc.neural.shards import texts_of_all
 from xmtc.neural.training.loop import fit
 from xmtc.neural.training.task import LabelTask, Net
 
@@ -52,8 +53,11 @@ class HeadTask:
 
     def loss(self, rows: Longs) -> Tensor:
         """Summed over these texts."""
-        vectors = self.read.standardised(torch.from_numpy(self.vectors[rows]).to(device()))
-        loss: Tensor = self.net.loss(vectors, as_csr(self.relevant[rows]))
+        read = self.read.standardised(torch.from_numpy(self.vectors[rows]).to(device()))
+        vectors = [self.read.dropout(read)]
+        if self.config.shard_labels:
+            rows, vectors = texts_of_all(rows, *vectors)
+        loss: Tensor = self.net.loss(vectors[0], as_csr(self.relevant[rows]))
         return loss
 
     def measure(self) -> dict[str, float]:

@@ -8,6 +8,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from xmtc.neural import shards
 from xmtc.neural.settings import TrainingConfig
 from xmtc.neural.training import processes
 
@@ -48,6 +49,16 @@ class Optimiser:
             for group in optimiser.param_groups:
                 group["lr"] = group["rate"] * factor
 
+    def clip(self, longest: float) -> None:
+        """The gradient of all dense weights, those of other processes too, gets no longer."""
+        own = [p for p in self.dense if shards.is_own(p)]
+        if not own:
+            nn.utils.clip_grad_norm_(self.dense, longest)
+            return
+        shared = [p for p in self.dense if not shards.is_own(p)]
+        square = processes.total(_square(own)) + _square(shared)
+        nn.utils.clip_grads_with_norm_(self.dense, longest, square.sqrt())
+
     def step(self, scaler: torch.amp.GradScaler) -> None:
         """One step; gradients are gone afterwards."""
         for optimiser in self.optimisers:
@@ -82,8 +93,13 @@ class Optimiser:
             )
 
 
+def _square(parameters: list[nn.Parameter]) -> Tensor:
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    return nn.utils.get_total_norm(gradients) ** 2
+
+
 def _adamw(groups: list[dict[str, Any]], config: TrainingConfig) -> torch.optim.AdamW:
-    return torch.optim.AdamW(groups, eps=config.epsilon, fused=True)
+    return torch.optim.AdamW(groups, eps=config.epsilon, fused=config.fused_adamw)
 
 
 def _change_now(optimiser: torch.optim.Optimizer) -> Callable[[Tensor], None]:

@@ -10,12 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from xmtc.core.arrays import Csr, Longs, as_csr
-from xmtc.neural.batches.grouping import shuffled_batches
+from xmtc.neural.batches.grouping import POOL, shuffled_batches
 from xmtc.neural.batches.layout import thinned
 from xmtc.neural.devices import device
 from xmtc.neural.encoders.frozen import Source
 from xmtc.neural.heads.scorer import Standard
 from xmtc.neural.settings import TrainingConfig
+from xmtc.neural.shards import texts_of_all
 
 
 class Net(nn.Module):
@@ -57,15 +58,17 @@ class LabelTask:
         """Texts of like length together, in an order of the epoch's own."""
         seed = [self.config.seed, epoch]
         lengths = self.source.lengths * self.source.tokens.piece_counts
-        return shuffled_batches(lengths, self.config.batch, self.config.batch_tokens, seed)
+        pool = POOL if self.config.group_by_length else 1
+        return shuffled_batches(lengths, self.config.batch, self.config.batch_tokens, seed, pool)
 
     def loss(self, rows: Longs) -> Tensor:
         """Summed over these texts."""
-        relevant = as_csr(self.relevant[rows])
         others = () if self.chooser is None else (self._choosing_vectors(rows),)
         batch = thinned(self.source.batch(rows), self.config.tokens_seen)
-        vectors = self.net.dropout(self.net.standardised(self.net.encoder(batch)))
-        loss: Tensor = self.net.head.loss(vectors, relevant, *others)
+        vectors = [self.net.dropout(self.net.standardised(self.net.encoder(batch))), *others]
+        if self.config.shard_labels:
+            rows, vectors = texts_of_all(rows, *vectors)
+        loss: Tensor = self.net.head.loss(vectors[0], as_csr(self.relevant[rows]), *vectors[1:])
         return loss
 
     @torch.no_grad()
