@@ -84,4 +84,6 @@ def _rank(place: Path, options: Options) -> list[Measurement]:
 
 def _tokens(encoder: Any, text: str) -> int:
     """With the special ones."""
-    return len(encoder.tokenizer.encode(text, add_special_tokens=False).ids) + encoder.layout.extra
+    return int(encoder.layout.extra) + len(
+        encoder.tokenizer.encode(text, add_special_tokens=False).ids
+    )

@@ -12,6 +12,7 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,8 @@ def main() -> None:
           flush=True)  # fmt: skip
     for line in sys.stdin:
         try:
-            answer = measure(json.loads(line))
+            task = json.loads(line)
+            answer = pace(task) if task["mode"] == "pace" else measure(task)
         except Exception as problem:  # a peer's failure is a result
             answer = {"failed": f"{type(problem).__name__}: {problem}"[:200]}
         print(json.dumps(answer), file=answers, flush=True)
@@ -157,7 +159,7 @@ def planned(
     depth = sum(level.shape[0] <= params[0].max_match_clusters for level in tree)
     XLinearModel.train(features, relevant, C=tree, threads=task["threads"])
     linear = time.perf_counter() - start
-    step, text = _pace(task, texts[:PROBE_TEXTS])
+    step, text = _pace(task, texts[:PROBE_TEXTS], PROBE_STEPS)
     embedding = depth * len(texts) * text
     left = task["minutes"] * 60 - linear - embedding
     shares = [SHARES[min(level, len(SHARES) - 1)] for level in range(depth)]
@@ -165,11 +167,22 @@ def planned(
     return steps, {"linear_seconds": linear, "embedding_seconds": embedding, "step_seconds": step}
 
 
-def _pace(task: dict[str, Any], texts: list[str]) -> tuple[float, float]:
-    """Seconds of a training step, and of reading one text."""
+def pace(task: dict[str, Any]) -> dict[str, Any]:
+    """Asked by `speed neural_training`: seconds of a step of the matcher alone."""
+    torch.set_num_threads(task["threads"])
+    texts = load(task)[0]
+    step, _ = _pace(task, texts, task["steps"])
+    return {"batch": BATCH, "step_seconds": step}
+
+
+def _pace(task: dict[str, Any], texts: list[str], asked: Sequence[int]) -> tuple[float, float]:
+    """Seconds of a training step over 16 clusters, and of reading one text.
+
+    A step: the difference between a longer and a shorter training, without what both begin with.
+    """
     few = sp.csr_matrix(np.eye(16, dtype=np.float32)[np.arange(len(texts)) % 16])
     seconds = []
-    for steps in (PROBE_STEPS[0], *PROBE_STEPS):  # the first is for warming up
+    for steps in (asked[0], *asked):  # the first is for warming up
         train, ranking = settings(task, [steps])
         start = time.perf_counter()
         matcher = TransformerMatcher.train(
@@ -178,7 +191,7 @@ def _pace(task: dict[str, Any], texts: list[str]) -> tuple[float, float]:
             pred_params=ranking.matcher_params_chain[0],
         )
         seconds.append(time.perf_counter() - start)
-    step = (seconds[2] - seconds[1]) / (PROBE_STEPS[1] - PROBE_STEPS[0])
+    step = (seconds[2] - seconds[1]) / (asked[1] - asked[0])
     _, reading = timed(lambda: matcher.predict(texts, batch_size=BATCH, only_embeddings=True,
                                                batch_gen_workers=task["threads"]))  # fmt: skip
     return max(step, 1e-3), reading.seconds / len(texts)
