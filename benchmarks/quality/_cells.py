@@ -151,8 +151,9 @@ def _pace(job: Job, part: Dataset) -> dict[str, float]:
     least, one, two = seconds(few, 1), seconds(sample, 1), seconds(sample, 2)
     scale = len(part) / len(sample)
     quick = xmtc.train(job.kind, few, _merged(job.settings, {"training": {"validation": 0.0}}))
-    ranked = timed(lambda: quick.rank(list(sample.texts[:128]), 5))[1].seconds / 128
-    return {"epoch": max(0.01, two - one) * scale, "rank": ranked,
+    ranked = timed(lambda: quick.rank(list(sample.texts), 5))[1].seconds / len(sample)
+    epoch = max(two - one, (one - least) / 2)  # reading is not dearer than learning
+    return {"epoch": epoch * scale, "rank": ranked,
             "once": max(0.0, 2 * one - two - least) * scale}  # fmt: skip
 
 

@@ -46,7 +46,8 @@ SETTINGS: dict[str, Any] = {
         "PECOS: the same MiniLM weights and length, the same TF-IDF matrix as linear_tree, "
         "all training texts; number of steps such that clustering, tokenising, fine-tuning on each "
         "level, embedding and its ranker together take --minutes, by a probe beforehand, shared "
-        "among the levels like in its published settings",
+        "among the levels like in its published settings; half of the minutes are for steps even "
+        "where the rest takes more than the other half, so that it may take longer than allowed",
         "xrt: its defaults, but batches of 32, which are faster here than its 8; xrt-published: "
         "what its authors publish for Eurlex-4K (tfn+man negatives, weighted squared hinge, "
         "leaves of 16, l3-hinge), but its learning rate",
