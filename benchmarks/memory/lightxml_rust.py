@@ -14,6 +14,7 @@ from benchmarks.quality._cells import Job
 SETTINGS: dict[str, Any] = {
     "data": "rust-prs",
     "lightxml": {  # its defaults, but for these: a training of minutes
+        "plain_up_to": 0,  # clusters, also in a quick try with few labels
         "encoder": {"max_tokens": 32, "trainable_layers": 1},
         "training": {"epochs": 1, "validation": 0.0, "checkpoint_seconds": 1e9},
     },

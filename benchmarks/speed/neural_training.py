@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,90 +128,29 @@ def _train_ours(name: str, layers: int | None, options: Options) -> Measurement:
 
 
 def _trainer(name: str, options: Options) -> Measurement:
-    return alone(_train_plainly, name, options)
-
-
-def _train_plainly(name: str, options: Options) -> Measurement:
-    import torch
-
-    torch.set_num_threads(options.threads)
-    sample = _sample(name, options)
-    rows = _tokenised(sample)
-
-    def seconds(rows: list[Any], epochs: int) -> float:
-        with tempfile.TemporaryDirectory() as folder:
-            trainer = _plain_trainer(rows, len(sample.labels), epochs, folder, options.seed)
-            return timed(trainer.train)[1].seconds
-
-    seconds(rows[:32], 1)
-    return {"texts": len(sample), "seconds": -seconds(rows, 1) + seconds(rows, 2)}
-
-
-def _tokenised(sample: Dataset) -> list[dict[str, Any]]:
-    from transformers import AutoTokenizer
-
-    from xmtc.neural.encoders.places import find
-
-    tokenizer = AutoTokenizer.from_pretrained(find("minilm"))
-    ids = tokenizer(list(sample.texts), truncation=True, max_length=SETTINGS["tokens"])
-    starts, labels = sample.relevant.indptr, sample.relevant.indices
-    return [
-        {"input_ids": row, "labels": labels[starts[place] : starts[place + 1]].tolist()}
-        for place, row in enumerate(ids["input_ids"])
-    ]
-
-
-def _plain_trainer(rows: list[Any], labels: int, epochs: int, folder: str, seed: int) -> Any:
-    import torch
-    from torch import nn
-    from torch.nn.utils.rnn import pad_sequence
-    from transformers import AutoModel, Trainer, TrainingArguments
-
-    from xmtc.neural.encoders.places import find
-
-    class Plain(nn.Module):
-        """An encoder and one linear layer."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.encoder = AutoModel.from_pretrained(find("minilm"), add_pooling_layer=False)
-            self.output = nn.Linear(self.encoder.config.hidden_size, labels)
-
-        def forward(self, input_ids: Any, attention_mask: Any, labels: Any) -> dict[str, Any]:
-            states = self.encoder(input_ids, attention_mask=attention_mask).last_hidden_state
-            mask = attention_mask.unsqueeze(2)
-            scores = self.output((states * mask).sum(1) / mask.sum(1))
-            loss = nn.functional.binary_cross_entropy_with_logits(scores, labels)
-            return {"loss": loss, "logits": scores}
-
-    def collate(batch: list[Any]) -> dict[str, Any]:
-        ids = [torch.tensor(row["input_ids"]) for row in batch]
-        targets = torch.zeros(len(batch), labels)
-        for place, row in enumerate(batch):
-            targets[place, row["labels"]] = 1
-        padded = pad_sequence(ids, batch_first=True)  # MiniLM's padding is 0
-        mask = pad_sequence([torch.ones_like(row) for row in ids], batch_first=True)
-        return {"input_ids": padded, "attention_mask": mask, "labels": targets}
-
-    arguments = TrainingArguments(
-        folder, num_train_epochs=epochs, per_device_train_batch_size=SETTINGS["batch"], seed=seed,
-        save_strategy="no", report_to="none", disable_tqdm=True, logging_strategy="no",
-        use_cpu=True, remove_unused_columns=False,
-    )  # fmt: skip
-    return Trainer(Plain(), arguments, train_dataset=rows, data_collator=collate)
+    with _folder(name, options) as (folder, sample), Peer("trainer", "hf_trainer.py") as peer:
+        answer = peer.ask(folder=folder, threads=options.threads, seed=options.seed,
+                          tokens=SETTINGS["tokens"], batch=SETTINGS["batch"])  # fmt: skip
+    return {"texts": len(sample), "seconds": answer["seconds"]}
 
 
 def _pecos(name: str, options: Options) -> Measurement:
-    sample = _sample(name, options)
-    epoch = -(-len(sample) // SETTINGS["batch"])
-    with tempfile.TemporaryDirectory() as folder:
-        write_for_peer(Path(folder), sample, list(sample.texts[:1]))
-        with Peer("pecos", "pecos_xrt.py") as peer:
-            answer = peer.ask(mode="pace", folder=folder, threads=options.threads, rate=1e-4,
-                              tokens=SETTINGS["tokens"], seed=options.seed,
-                              steps=[epoch, 2 * epoch])  # fmt: skip
+    with _folder(name, options) as (folder, sample), Peer("pecos", "pecos_xrt.py") as peer:
+        epoch = -(-len(sample) // SETTINGS["batch"])
+        answer = peer.ask(mode="pace", folder=folder, threads=options.threads, rate=1e-4,
+                          tokens=SETTINGS["tokens"], seed=options.seed,
+                          steps=[epoch, 2 * epoch])  # fmt: skip
     return {"texts": len(sample),
             "seconds": answer["step_seconds"] * len(sample) / answer["batch"]}  # fmt: skip
+
+
+@contextmanager
+def _folder(name: str, options: Options) -> Iterator[tuple[str, Dataset]]:
+    """The texts for a peer, and the same for us."""
+    sample = _sample(name, options)
+    with tempfile.TemporaryDirectory() as folder:
+        write_for_peer(Path(folder), sample, list(sample.texts[:1]))
+        yield folder, sample
 
 
 WORKS: dict[str, Callable[[str, Options], Measurement]] = {
