@@ -45,10 +45,12 @@ class Config:
     """A pretrained encoder: knows words that your texts never had. Minutes to hours."""
 
     encoder: EncoderConfig = field(
-        default_factory=lambda: EncoderConfig(trainable_layers=3, dropout=0.0)
+        default_factory=lambda: EncoderConfig(max_tokens=256, trainable_layers=2, dropout=0.0)
     )
     training: TrainingConfig = field(
-        default_factory=lambda: TrainingConfig(epochs=5, head_epochs=5, head_rate=3e-3)
+        default_factory=lambda: TrainingConfig(
+            epochs=3, head_epochs=6, encoder_rate=1e-4, head_rate=1e-3
+        )
     )
     dropout: float = 0.2  # share of the text vector that is hidden in each training step
     loss: Literal["sum", "mean"] = "sum"  # over labels; mean, as published, learns more slowly

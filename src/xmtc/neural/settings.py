@@ -56,6 +56,7 @@ class TrainingConfig:
     fused_adamw: bool = True  # all weights change in one go; False: one after the other, slower
     encoder_rate: float = 2e-4  # learning rate of the encoder
     head_rate: float = 5e-3  # learning rate of the output layers
+    head_first_rate: float = 3e-3  # the same, in the passes that they learn alone
     decay: float = 0.01  # of weights; not of biases and norms
     epsilon: float = 1e-8  # of AdamW; LightXML and GUDN used 1e-6
     schedule: Literal["linear", "constant", "slanted"] = "linear"  # of the learning rates
@@ -80,7 +81,7 @@ class TrainingConfig:
                             ("validate_every", 0), ("extra_epochs", 0)):  # fmt: skip
             value = getattr(self, name)
             require(value >= least, name, value, f"must be at least {least}")
-        for name in ("encoder_rate", "head_rate", "epsilon"):
+        for name in ("encoder_rate", "head_rate", "head_first_rate", "epsilon"):
             require(getattr(self, name) > 0, name, getattr(self, name), "must be above 0")
         require(0 < self.tokens_seen <= 1, "tokens_seen", self.tokens_seen, "above 0, at most 1")
         for name in ("decay", "clip", "checkpoint_seconds"):

@@ -28,6 +28,8 @@ from xmtc.neural.shards import texts_of_all
 from xmtc.neural.training.loop import fit
 from xmtc.neural.training.task import LabelTask, Net
 
+WIDER = 2  # batches than those that the encoder learns with
+
 
 @dataclass(frozen=True)
 class HeadTask:
@@ -42,7 +44,7 @@ class HeadTask:
     @property
     def parts(self) -> Mapping[str, tuple[nn.Module, float]]:
         """The output layer alone."""
-        return {"head": (self.net, self.config.head_rate)}
+        return {"head": (self.net, self.config.head_first_rate)}
 
     def batches(self, epoch: int) -> Sequence[Longs]:
         """Texts of all lengths together, in an order of the epoch's own."""
@@ -68,8 +70,8 @@ class HeadTask:
 def teach_head(task: LabelTask, vectors: Array, key: str) -> None:
     """Teach the output layer of the task alone, for `head_epochs` passes over the vectors."""
     config = replace(
-        task.config, epochs=task.config.head_epochs, accumulate=1, average_from=None,
-        validate_every=0,
+        task.config, epochs=task.config.head_epochs, batch=WIDER * task.config.batch, accumulate=1,
+        average_from=None, validate_every=0,
     )  # fmt: skip
     with run.below("head"):
         fit(HeadTask(task.net.head, task.net, vectors, task.relevant, config), config, key)

@@ -21,11 +21,11 @@ class Log:
         self.board = _board(folder)
 
     def write(self, **values: Any) -> None:
-        """One line, there at once."""
+        """One line, there at once, with the time of day in seconds since 1970."""
         if self.folder is None:
             return
         with (self.folder / "log.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(values) + "\n")
+            file.write(json.dumps({**values, "time": round(time.time(), 1)}) + "\n")
         if self.board is not None and "step" in values:
             for name, value in values.items():
                 if isinstance(value, int | float) and name != "step":

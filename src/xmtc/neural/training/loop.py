@@ -87,6 +87,8 @@ class Training:
         steps = sum(map(len, sizes))
         self.schedule = SCHEDULES[config.schedule](steps, round(steps * config.warmup))
         self.pace = Pace(sum(map(sum, sizes[now.epoch :])) - now.texts)
+        if config.head_epochs and not now.step:
+            self._validate_inside()  # what the output layers know may be the best already
         while now.epoch < self.epochs and not self._out_of_patience():
             self._epoch()
         self._checkpoint()
@@ -162,7 +164,8 @@ class Training:
 
     def _validate_inside(self) -> None:
         metrics = self._validate()
-        self.log.write(step=self.progress.step, epoch=self.progress.epoch, **metrics)
+        if metrics:
+            self.log.write(step=self.progress.step, epoch=self.progress.epoch, **metrics)
         self.progress.calm = self.config.dropout_off_after_validation
         self.net.train(not self.progress.calm)
 
