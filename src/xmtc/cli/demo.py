@@ -18,7 +18,7 @@ AVERAGED = ("linear_tree", "lightxml")  # if both are shown, so is their average
 SETTINGS: dict[str, dict[str, Any]] = {
     "lightxml": {
         "encoder": {"max_tokens": 32, "trainable_layers": 1},
-        "training": {"epochs": 2, "batch": 64},
+        "training": {"epochs": 1, "batch": 64},
     }
 }
 DIGITS = {"train s": 1, "ms/text": 3, "MB": 1}  # others 2
@@ -119,7 +119,7 @@ def _average(members: list[Tried]) -> Tried:
     """Of what the members have said already: to ask them again would take another minute."""
     from xmtc.models import ensemble
 
-    model = ensemble.of([each.model for each in members])
+    model = ensemble.of([each.model for each in members], ensemble.Config(how="logit"))
     started = time.perf_counter()
     ranking = model.joined([each.ranking for each in members], 5, model.weights)
     ranked = time.perf_counter() - started + sum(each.ranked for each in members)
