@@ -17,7 +17,7 @@ SETTINGS: dict[str, Any] = {
     "remarks": [
         "each model trained once on all cores: linear ones with their default settings, lightxml "
         "with those of `xmtc demo`, which fit into some minutes (SETTINGS in src/xmtc/cli/demo.py)",
-        "the last row is the average of linear_tree and lightxml, of log odds; its times are their sums",
+        "the last row is the average of linear_tree and lightxml, of log odds; its times are sums",
         "kernels are compiled beforehand; ms/text includes reading the text, many texts at once",
     ],
 }
