@@ -38,6 +38,8 @@ class Options:
     only: tuple[str, ...] = ()  # data sets, of a benchmark that has several; none: all
     systems: tuple[str, ...] = ()  # likewise
     limit_minutes: float = 10.0  # a peer that needs longer is stopped, and that is recorded
+    minutes: float = 20.0  # of training, of each neural system
+    work: Path = ROOT / "benchmarks" / "work"  # trained models, so that a cell can be run alone
 
 
 class Claim(NamedTuple):

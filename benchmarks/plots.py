@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.kit import Measurement
 from benchmarks.tables import Record
 
 PANELS = {"fit_seconds": "training, s", "peak_mb": "peak memory, MB", "rank_ms": "one text, ms"}
 
 
-def stamp(record: Record) -> str:
+def stamp(*records: Record) -> str:
     """By which a plot says what it was made from."""
-    return f"commit {record['commit']}, {record['date']}"
+    return "; ".join(f"commit {record['commit']}, {record['date']}" for record in records)
 
 
-def is_fresh(path: Path, record: Record) -> bool:
-    """Whether the plot was made from this record."""
-    return path.exists() and stamp(record) in path.read_text(encoding="utf-8")
+def is_fresh(path: Path, *records: Record) -> bool:
+    """Whether the plot was made from these records."""
+    return path.exists() and f">{stamp(*records)}<" in path.read_text(encoding="utf-8")
 
 
 def draw_growth(record: Record, path: Path) -> None:
@@ -39,6 +41,47 @@ def draw_growth(record: Record, path: Path) -> None:
             axes.set_ylim(bottom=0 if what == "rank_ms" else None)
             axes.legend(frameon=False)
         figure.savefig(path, format="svg", metadata={"Date": None, "Description": stamp(record)})
+
+
+def draw_curves(cells: Sequence[tuple[Measurement, Record]], path: Path) -> None:
+    """P@k on validation texts by minute of training; linear_tree on the same texts beside it."""
+    with _figure(len(cells), path, [record for _, record in cells]) as panels:
+        for axes, (row, _) in zip(panels, cells, strict=True):
+            minutes = [point["minute"] for point in row["curve"]]
+            for place, k in enumerate((1, 3, 5)):
+                name, color = f"P@{k}", f"C{place}"
+                axes.plot(minutes, [point[name] for point in row["curve"]], "o-", color=color,
+                          label=name, markersize=3)  # fmt: skip
+                if tree := row.get("tree_on_validation"):
+                    axes.axhline(tree[name], ls="--", lw=1, color=color)
+            axes.set(title=row["data"], xlabel="minutes of training", xlim=(0, None))
+            axes.legend(frameon=False, title="-- linear_tree", fontsize=8)
+
+
+def draw_negatives(cells: Sequence[tuple[Measurement, Record]], path: Path) -> None:
+    """Bars of P@k by kind of negatives, a panel for each data set."""
+    sets = list(dict.fromkeys(row["data"] for row, _ in cells))
+    with _figure(len(sets), path, [record for _, record in cells]) as panels:
+        for axes, name in zip(panels, sets, strict=True):
+            rows = [row for row, _ in cells if row["data"] == name]
+            for place, row in enumerate(rows):
+                at = [k + (place - (len(rows) - 1) / 2) * 0.25 for k in range(3)]
+                axes.bar(at, [row[f"P@{k}"] for k in (1, 3, 5)], 0.25, label=row["system"])
+            axes.set(title=name, xticks=range(3), xticklabels=["P@1", "P@3", "P@5"])
+            axes.legend(frameon=False, fontsize=8)
+
+
+@contextmanager
+def _figure(panels: int, path: Path, records: Sequence[Record]) -> Iterator[list[Any]]:
+    """Panels to draw on; written in the end, the same bytes for the same records."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    once = [record for place, record in enumerate(records) if record not in records[:place]]
+    with mpl.rc_context({"svg.hashsalt": "xmtc", "svg.fonttype": "none", "font.size": 9}):
+        figure = Figure(figsize=(4 * panels, 2.8), layout="constrained")
+        yield list(figure.subplots(1, panels, squeeze=False)[0])
+        figure.savefig(path, format="svg", metadata={"Date": None, "Description": stamp(*once)})
 
 
 def _allowed(rows: Sequence[Any], what: str) -> list[float]:

@@ -66,7 +66,8 @@ def _run(asked: argparse.Namespace, kind: str, name: str | None, home: Path) -> 
     if not asked.data.is_dir():
         raise BenchmarkError(f"no folder {asked.data}: say where the data is with --data FOLDER.")
     options = Options(asked.data, asked.repeats, asked.threads, asked.subset, asked.seed,
-                      tuple(asked.only), tuple(asked.systems), asked.limit_minutes)  # fmt: skip
+                      tuple(asked.only), tuple(asked.systems), asked.limit_minutes,
+                      asked.minutes, asked.work)  # fmt: skip
     about = record.about_the_run(f"{kind} {name}", options, benchmark.SETTINGS)
     measured = benchmark.run(options)
     claims = [Claim(*claim) for claim in benchmark.check(measured)]
@@ -92,6 +93,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--systems", nargs="+", default=[], metavar="NAME", help="these systems")
     parser.add_argument("--limit-minutes", type=float, default=Options.limit_minutes,
                         help="stop a peer that needs longer")  # fmt: skip
+    parser.add_argument("--minutes", type=float, default=Options.minutes,
+                        help="of training, for each neural system")  # fmt: skip
+    parser.add_argument("--work", type=Path, default=Options.work,
+                        help="folder that keeps models which take long to train")  # fmt: skip
     parser.add_argument("--no-record", action="store_true", help="keep nothing of this run")
     return parser
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -14,11 +15,14 @@ from xmtc.models.catalog import KINDS, module_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import plots, tables
+from benchmarks import neural_tables, plots, tables
+from benchmarks.quality import negatives
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = ROOT / "docs" / "models"
 PLOT = MODELS / "linear_tree_growth.svg"
+CURVES = MODELS / "lightxml_curves.svg"
+NEGATIVES = MODELS / "lightxml_negatives.svg"
 
 
 def main() -> None:
@@ -27,9 +31,9 @@ def main() -> None:
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
             print(f"wrote {path.relative_to(ROOT)}")
-    for record in stale_plot():
-        plots.draw_growth(record, PLOT)
-        print(f"wrote {PLOT.relative_to(ROOT)}")
+    for path, draw in stale_plots().items():
+        draw()
+        print(f"wrote {path.relative_to(ROOT)}")
 
 
 def pages() -> dict[Path, str]:
@@ -44,10 +48,19 @@ def pages() -> dict[Path, str]:
     }
 
 
-def stale_plot() -> list[tables.Record]:
-    """The record from which the plot has to be drawn anew, if any."""
-    newest = tables.records("speed_growth")[:1]
-    return [record for record in newest if not plots.is_fresh(PLOT, record)]
+def stale_plots() -> dict[Path, Callable[[], None]]:
+    """The plots that have to be drawn anew, and how."""
+    growth = tables.records("speed_growth")[:1]
+    curves = neural_tables.curves_of(tables.records("quality_lightxml"))
+    bars = list(neural_tables.newest(tables.records("quality_negatives"),
+                                     list(negatives.VARIANTS.values())).values())  # fmt: skip
+    every: list[tuple[Path, list[tables.Record], Callable[[], None]]] = [
+        (PLOT, growth, lambda: plots.draw_growth(growth[0], PLOT)),
+        (CURVES, neural_tables.records_of(curves), lambda: plots.draw_curves(curves, CURVES)),
+        (NEGATIVES, neural_tables.records_of(bars), lambda: plots.draw_negatives(bars, NEGATIVES)),
+    ]
+    return {path: draw for path, records, draw in every
+            if records and not plots.is_fresh(path, *records)}  # fmt: skip
 
 
 def _measured(path: Path) -> str:
@@ -59,6 +72,13 @@ def _measured(path: Path) -> str:
         page = _fill(page, "peers", tables.peers(newest("quality_linear_tree")))
         page = _fill(page, "growth", tables.growth(newest("speed_growth"), PLOT.name))
         page = _fill(page, "clustering", tables.clustering(newest("speed_clustering")))
+    if path.stem == "lightxml":
+        peers = neural_tables.beside_peers(newest("quality_lightxml"), CURVES.name)
+        static = neural_tables.static_beside_dynamic(newest("quality_negatives"), NEGATIVES.name)
+        page = _fill(page, "peers", peers)
+        page = _fill(page, "negatives", static)
+        page = _fill(page, "speed", neural_tables.training_speed(newest("speed_neural_training")))
+        page = _fill(page, "labels", neural_tables.many_labels(newest("memory_lightxml_rust")))
     return page
 
 

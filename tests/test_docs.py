@@ -48,7 +48,8 @@ def test_generated_pages_are_fresh():
     spec.loader.exec_module(write_docs)
     for path, text in write_docs.pages().items():
         assert path.read_text(encoding="utf-8") == text, f"{path.name} is stale; run `make docs`"
-    assert not write_docs.stale_plot(), "the plot of growth is stale; run `make docs`"
+    stale = [path.name for path in write_docs.stale_plots()]
+    assert not stale, f"{stale} are stale; run `make docs`"
 
 
 def test_every_model_has_a_page():

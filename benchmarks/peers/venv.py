@@ -23,6 +23,7 @@ PINS: dict[str, list[list[str]]] = {
         ["numpy==1.26.4", "scipy==1.13.1", "transformers==4.49.0", "scikit-learn", "sentencepiece"],
         ["--no-deps", "libpecos==1.2.8"],  # it would ask for other versions of the above
     ],
+    "trainer": [["torch==2.13.0"], ["transformers==5.22.2", "accelerate==1.15.0", "scipy"]],
     "omikuji": [["omikuji==0.5.2", "numpy", "scipy"]],
     "napkinxc": [["napkinxc==0.7.2"]],
     "libmultilabel": [["libmultilabel==0.10.0", "liblinear-multicore==2.50.0"]],

@@ -48,6 +48,16 @@ def test_every_command_explains_itself(capfd, command):
     assert output.startswith("Usage: xmtc")
 
 
+def test_of_several_processes_only_the_first_saves(capfd, folder, tmp_path, monkeypatch):
+    train = ["train", "most_frequent", folder / "trn.jsonl", "--out", tmp_path / "model"]
+    monkeypatch.setenv("RANK", "1")
+    assert xmtc(capfd, *train)[:2] == (0, "")
+    assert not (tmp_path / "model").exists()
+    monkeypatch.setenv("RANK", "0")
+    assert xmtc(capfd, *train)[0] == 0
+    assert (tmp_path / "model").exists()
+
+
 def test_train_says_what_it_did(capfd, folder):
     code, output, _ = xmtc(
         capfd, "train", "one_vs_all", folder / "trn.jsonl", "--out", folder / "other", "--set",
@@ -101,6 +111,48 @@ def test_evaluate_prints_percent_under_the_usual_names(capfd, folder):
     assert "@2" in output
     assert "nDCG" in output
     assert "tail" in output
+
+
+def test_combine_makes_one_model_of_several(capfd, folder, tmp_path):
+    train = ["train", "most_frequent", folder / "trn.jsonl", "--out", tmp_path / "floor"]
+    assert xmtc(capfd, *train)[0] == 0
+    both = [folder / "model", tmp_path / "floor"]
+    code, output, _ = xmtc(capfd, "combine", tmp_path / "plain", *both, "--how", "rank_average")
+    assert code == 0
+    assert "Combined 2 models with 12 labels by rank_average" in output
+    code, output, _ = xmtc(
+        capfd, "combine", tmp_path / "learned", *both, "--validation", folder / "tst.jsonl.gz",
+        "--set", "metric=nDCG@5", "--json",
+    )  # fmt: skip
+    found = json.loads(output)
+    assert code == 0
+    assert found["these_weights"] >= max(found["equal_weights"], *found["alone"].values())
+    assert sum(found["weights"].values()) == pytest.approx(1)
+    code, output, _ = xmtc(
+        capfd, "combine", tmp_path / "learned", *both, "--validation", folder / "tst.jsonl.gz",
+        "--overwrite",
+    )  # fmt: skip
+    assert "with equal weights" in output
+    code, output, _ = xmtc(capfd, "inspect", tmp_path / "plain")
+    assert "members.1.kind" in output
+    code, output, _ = xmtc(capfd, "predict", tmp_path / "learned", "--text", "sign3a sign3b", "-k1")
+    assert "label 0003" in output
+
+
+def test_combine_refuses_what_cannot_be_before_it_works(capfd, folder, tmp_path):
+    model, out = folder / "model", tmp_path / "out"
+    code, _, errors = xmtc(capfd, "combine", model, model)
+    assert code == 1
+    assert "--overwrite" in errors
+    code, _, errors = xmtc(capfd, "combine", out, model, tmp_path / "missing")
+    assert code == 1
+    assert "there is no such folder" in errors
+    code, _, errors = xmtc(capfd, "combine", out, model, model, "--set", "weights=0.5,0.6")
+    assert code == 1
+    assert "1 in all" in errors
+    code, _, errors = xmtc(capfd, "combine", out)
+    assert code == 2
+    assert not out.exists()
 
 
 def test_predict_answers_json_lines_in_order(folder):

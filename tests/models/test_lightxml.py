@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -16,6 +18,7 @@ from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
 from xmtc.data.planted import planted
 from xmtc.models import lightxml
+from xmtc.neural.encoders import attention
 from xmtc.neural.heads.candidates import candidates_of, hardest_clusters
 from xmtc.neural.heads.flat import Flat
 from xmtc.neural.heads.two_level import TwoLevel
@@ -175,9 +178,12 @@ def test_clusters_find_the_planted_labels(negatives, tmp_path):
     "changes",
     [{"encoder": {"vector": "cls", "layers": 2}}, {"encoder": {"trainable_layers": 2}},
      {"encoder": {"name": "cnn", "width": 32}}, {"encoder": {"name": "bilstm", "width": 32}},
+     {"encoder": {"trainable_layers": 2}, "training": {"tokens_seen": 0.7}},
      {"encoder": {"int8": True}}, {"training": {"average_from": 10, "average_every": 3}},
-     {"training": {"validation": 0.2, "patience": 20}}],
-    ids=["cls", "frozen", "cnn", "bilstm", "int8", "averaged", "validated"],
+     {"training": {"validation": 0.2, "patience": 20}},
+     {"encoder": {"trainable_layers": 2, "frozen_cache": "none", "attention": "measured"},
+      "training": {"fused_adamw": False, "group_by_length": False, "extra_epochs": 1}}],
+    ids=["cls", "frozen", "cnn", "bilstm", "thinned", "int8", "averaged", "validated", "slow ways"],
 )  # fmt: skip
 def test_every_way_to_train_finds_the_planted_labels(changes):
     from xmtc.core.config import merged
@@ -206,9 +212,14 @@ class Killed(Exception):
     pass
 
 
-def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
+@pytest.mark.parametrize("way", ["fast", "measured"])
+def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch, way):
+    costs = {"sdpa": 2.0, "eager": 1.0}  # seconds, while nothing was killed
+    monkeypatch.setattr(attention, "seconds_of", lambda encoder, _: costs[encoder.body.way])
     quick = quick_settings("lightxml", **IN_CLUSTERS)
-    quick["training"] = {**quick["training"], "epochs": 4, "checkpoint_seconds": 0}
+    others = {"epochs": 4, "head_epochs": 1, "tokens_seen": 0.7, "checkpoint_seconds": 0}
+    quick["encoder"] = {**quick["encoder"], "attention": way}
+    quick["training"] = {**quick["training"], **others}
     data = planted()
     whole = xmtc.train("lightxml", data, quick).rank(data.texts, 5)
     real, steps = loop.Training._step, []
@@ -224,9 +235,22 @@ def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
         for _ in range(2):
             with pytest.raises(Killed):
                 xmtc.train("lightxml", data, quick)
+            costs["eager"] = 3.0  # but what was measured first is remembered
         again = xmtc.train("lightxml", data, quick).rank(data.texts, 5)
     assert (again.scores == whole.scores).all()
-    assert len(steps) == 28  # 4 epochs of 7 steps, none twice
+    assert len(steps) == 32  # 1 epoch of the head of 4 steps, 4 of all of 7; none twice
+
+
+def test_output_layers_learn_alone_before_the_encoder_joins():
+    """With an encoder that hardly learns, they do all the work."""
+    quick = quick_settings("lightxml")
+    data, found = planted(), {}
+    for epochs in (0, 30):
+        others = {"epochs": 1, "encoder_rate": 1e-9, "head_rate": 5e-3, "head_epochs": epochs}
+        quick["training"] = {**quick["training"], **others}
+        model = xmtc.train("lightxml", data, quick)
+        found[epochs] = xmtc.evaluate(model, data).metrics["P@1"]
+    assert found[30] > found[0] + 20
 
 
 def test_presets_are_the_published_settings():
@@ -235,6 +259,31 @@ def test_presets_are_the_published_settings():
     assert (preset.bottleneck, preset.encoder.layers, preset.dropout) == (400, 5, 0.5)
     assert (preset.encoder.trainable_layers, preset.encoder.dropout) == (-1, -1)
     assert lightxml.EURLEX_4K.training.average_every == 200
+
+
+def test_trios_differ_in_their_encoder_or_in_their_clusters():  # spec 3.8 and 3.9
+    small = (lightxml.EURLEX_4K_TRIO, lightxml.AMAZONCAT_13K_TRIO, lightxml.WIKI10_31K_TRIO)
+    for trio in small:
+        names = [member.encoder.name for member in trio]
+        assert names == ["bert-base-uncased", "roberta-base", "xlnet-base-cased"]
+    members = [(member.training, member.encoder) for trio in small for member in trio]
+    steps = [(t.batch, t.accumulate, t.average_every, e.max_tokens) for t, e in members]
+    assert steps == [
+        (16, 1, 200, 512), (16, 1, 200, 512), (8, 2, 200, 512),
+        (16, 1, 10_000, 512), (16, 1, 10_000, 512), (32, 1, 10_000, 128),
+        (16, 1, 300, 512), (8, 2, 200, 512), (8, 2, 200, 512),
+    ]  # fmt: skip
+    for trio in (lightxml.WIKI_500K_TRIO, lightxml.AMAZON_670K_TRIO):
+        assert [member.cluster_seed for member in trio] == [0, 1, 2]
+        assert {replace(member, cluster_seed=0) for member in trio} == {trio[0]}
+
+
+def test_another_cluster_seed_makes_other_clusters():
+    clusters = lightxml.Config(**IN_CLUSTERS)
+    trees = [lightxml._label_tree(planted(), replace(clusters, cluster_seed=seed))
+             for seed in (0, 0, 1)]  # fmt: skip
+    parents = [tree.parents[-1].tolist() for tree in trees]
+    assert parents[0] == parents[1] != parents[2]
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from xmtc.data.planted import planted
 from xmtc.models import cost, linear_tree
 from xmtc.models import plan as planning
 
-KINDS = ["most_frequent", "linear_tree", "one_vs_all"]
+KINDS = ["most_frequent", "linear_tree", "one_vs_all", "ensemble"]
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +48,11 @@ def test_more_trees_take_longer_and_more_room(data):
     one, four = (xmtc.plan("linear_tree", data, {"trees": trees}) for trees in (1, 4))
     assert four.model_bytes > 2 * one.model_bytes
     assert four.cpu_seconds > one.cpu_seconds
+
+
+def test_an_ensemble_costs_what_its_members_cost(priced, data):
+    made = xmtc.plan("ensemble", data, {"kinds": ["linear_tree", "linear_tree"]})
+    assert made.seconds == 2 * xmtc.plan("linear_tree", data).seconds
 
 
 @pytest.mark.parametrize("tree", [{}, {"max_leaf": 400}, {"method": "kmeans", "arity": 4}])

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tiny import tiny_tokenizer
 from xmtc.neural.batches import tokens as tokens_module
 from xmtc.neural.batches.grouping import padding, shuffled_batches
-from xmtc.neural.batches.layout import Layout
+from xmtc.neural.batches.layout import Layout, thinned
 from xmtc.neural.batches.tokens import Cut, tokenise, tokenised
 
 lengths = st.lists(st.integers(2, 128), min_size=1, max_size=300).map(np.array)
@@ -28,6 +31,14 @@ def test_no_batch_is_above_its_budget_unless_it_is_one_text(lengths, most_texts,
     for batch in shuffled_batches(lengths, most_texts, most_tokens, [0, 0]):
         assert len(batch) <= most_texts
         assert len(batch) == 1 or len(batch) * lengths[batch].max() <= most_tokens
+
+
+def test_a_pool_of_one_batch_does_not_sort_by_length():
+    lengths = np.random.default_rng(0).integers(1, 100, 320)
+    grouped, mixed = (shuffled_batches(lengths, 32, 10**6, [0], pool) for pool in (10, 1))
+    assert padding(lengths, grouped) < 0.1
+    assert padding(lengths, mixed) > 0.3
+    assert sorted(np.concatenate(mixed)) == list(range(320))
 
 
 def test_the_seed_decides_the_batches():
@@ -110,3 +121,36 @@ def test_a_layout_does_what_the_tokenizer_does(family, counts):
     assert batch.cls.tolist() == places
     if family == "xlnet":
         assert places == [batch.ids.shape[1] - 1] * len(texts)  # padded on the left, CLS last
+
+
+@pytest.mark.parametrize("family", ["bert", "xlnet"])
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=6), st.floats(0.1, 1), st.booleans())
+def test_a_thinned_batch_has_some_tokens_in_their_order_and_always_cls(
+    family, counts, share, frozen
+):
+    slow, texts = tiny_tokenizer(family), [numbered(count) for count in counts]
+    tokens = tokenise(texts, slow.backend_tokenizer, Cut(20))
+    whole = Layout.of(slow).batch(tokens, list(range(len(texts))))
+    places = torch.arange(whole.ids.shape[1]).expand(whole.ids.shape)
+    if frozen:  # the state of a token says where it was
+        whole = replace(whole, states=places.unsqueeze(2).float())
+    thin = thinned(whole, share)
+    for count, kept in zip(counts, thin.mask.sum(1).tolist(), strict=True):
+        assert kept == 1 or abs(kept - (count + 2) * share) < 0.501
+    for row, real in enumerate(thin.mask.bool()):
+        kept, known = thin.ids[row][real].tolist(), iter(whole.ids[row].tolist())
+        assert all(token in known for token in kept)  # in their order
+        assert thin.ids[row, thin.cls[row]] == slow.cls_token_id
+        assert real[thin.cls[row]]
+        if frozen:
+            came_from = thin.states[row, :, 0].long()
+            assert (thin.ids[row] == whole.ids[row][came_from])[real].all()
+
+
+def test_every_token_is_seen_sooner_or_later():
+    tokens = tokenise([numbered(12)], TOKENIZER.backend_tokenizer, Cut(20))
+    batch = Layout.of(TOKENIZER).batch(tokens, [0])
+    torch.manual_seed(0)
+    seen = {token for _ in range(60) for token in thinned(batch, 0.2).ids[0].tolist()}
+    assert seen == set(batch.ids[0].tolist())
+    assert thinned(batch, 1.0) is batch

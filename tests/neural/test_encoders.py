@@ -16,7 +16,7 @@ from xmtc.core.parts import Parts
 from xmtc.data.planted import planted
 from xmtc.neural import extra
 from xmtc.neural.batches.tokens import tokenise
-from xmtc.neural.encoders import places
+from xmtc.neural.encoders import attention, places
 from xmtc.neural.encoders.encoder import make_encoder
 from xmtc.neural.encoders.frozen import FrozenSource, TokenSource, source_of
 from xmtc.neural.encoders.travel import encoder_arrays, encoder_from
@@ -75,6 +75,28 @@ def test_cached_layers_do_what_the_whole_encoder_does(folders, family, trainable
     again = source_of(encoder, tokens, tmp_path)
     assert (again.states == source.states).all()
     assert len(list(tmp_path.glob("states-*.npy"))) == 1
+
+
+@pytest.mark.parametrize(("cache", "bound"), [("fp16", 5e-3), ("fp32", 1e-5)])
+def test_cached_states_are_as_exact_as_asked_for(folders, tmp_path, cache, bound):
+    for kept in (cache, "fp16" if cache == "fp32" else "fp32"):  # one does not serve for the other
+        encoder = make_encoder(
+            TEXTS, config_of(folders, "bert", trainable_layers=1, frozen_cache=kept)
+        ).eval()
+        tokens = tokenise(TEXTS, encoder.tokenizer, encoder.cut)
+        source = source_of(encoder, tokens, tmp_path)
+        assert source.states.dtype == {"fp16": np.float16, "fp32": np.float32}[kept]
+        if kept == cache:
+            found = source.encoder.eval()(source.batch(np.arange(4))).detach()
+            np.testing.assert_allclose(found, encoder.encode(TEXTS), atol=bound)
+
+
+def test_without_a_cache_layers_are_frozen_all_the_same(folders, tmp_path):
+    config = config_of(folders, "bert", trainable_layers=1, frozen_cache="none")
+    encoder = make_encoder(TEXTS, config)
+    source = source_of(encoder, tokenise(TEXTS, encoder.tokenizer, encoder.cut), tmp_path)
+    assert isinstance(source, TokenSource)
+    assert not encoder.body.model.embeddings.word_embeddings.weight.requires_grad
 
 
 @every_family
@@ -179,6 +201,66 @@ def test_without_torch_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr(extra, "find_spec", lambda name: None if name == "torch" else object())
     with pytest.raises(xmtc.MissingExtra, match=r"needs PyTorch.*pip install 'xmtc\[neural\]'"):
         xmtc.train("lightxml", planted())
+
+
+def measured(folders, family, cache, trainable=2):
+    config = config_of(folders, family, attention="measured", trainable_layers=trainable)
+    encoder = make_encoder(TEXTS, config)
+    source = source_of(encoder, tokenise(TEXTS, encoder.tokenizer, encoder.cut), cache)
+    attention.use_fastest(encoder, source, [np.array([1]), np.array([0, 2]), np.array([3])], cache)
+    return encoder, source
+
+
+@pytest.mark.parametrize("trainable", [-1, 2], ids=["whole", "frozen below"])
+def test_attention_is_what_was_fastest_for_that_length(folders, tmp_path, monkeypatch, trainable):
+    tried = []
+
+    def seconds(encoder, batch):  # eager wins for the short, sdpa for the long
+        short, way = batch.mask.shape[1] <= 2, encoder.body.way
+        tried.append(way)
+        return 1.0 if (way == "eager") == short else 2.0
+
+    monkeypatch.setattr(attention, "seconds_of", seconds)
+    encoder, source = measured(folders, "bert", tmp_path, trainable)
+    assert encoder.body.fastest == {2: "eager", 16: "sdpa"}
+    for rows, way in (([1], "eager"), ([3], "sdpa"), ([1, 0], "sdpa"), ([1], "eager")):
+        source.encoder(source.batch(np.array(rows)))
+        assert source.encoder.body.way == way
+    assert tried.count("sdpa") == tried.count("eager") == 2 * attention.ROUNDS
+    encoder.finish()
+    assert (encoder.body.fastest, encoder.body.way) == ({}, "sdpa")
+
+
+def test_attention_is_measured_once_in_a_run(folders, tmp_path, monkeypatch):
+    chance = torch.random.get_rng_state()
+    first, source = measured(folders, "bert", tmp_path)
+    assert (torch.random.get_rng_state() == chance).all()
+    assert all(p.grad is None for p in source.encoder.parameters())
+    monkeypatch.setattr(attention, "seconds_of", lambda *_: pytest.fail("measured again"))
+    again, _ = measured(folders, "bert", tmp_path)
+    assert again.body.fastest == first.body.fastest
+    assert set(first.body.fastest.values()) <= {"sdpa", "eager"}
+
+
+def test_an_encoder_with_one_kind_of_attention_is_not_measured(folders, tmp_path, monkeypatch):
+    monkeypatch.setattr(attention, "seconds_of", lambda *_: pytest.fail("measured"))
+    encoder, _ = measured(folders, "xlnet", tmp_path)
+    assert encoder.body.fastest == {}
+
+
+def test_cls_can_be_taken_at_the_first_place_as_the_authors_did(folders):
+    """XLNet's CLS is its last token; LightXML's code reads the first one, padded on the right."""
+    for family in ("bert", "xlnet"):
+        config = config_of(folders, family, vector="cls", cls_position="first")
+        encoder = make_encoder([], config).eval()
+        tokenizer = AutoTokenizer.from_pretrained(folders[family])
+        model = AutoModel.from_pretrained(folders[family]).eval()
+        for text in TEXTS[:3]:
+            with torch.no_grad():
+                states = model(**tokenizer(text, return_tensors="pt")).last_hidden_state
+            np.testing.assert_allclose(encoder.encode([text])[0], states[0, 0], atol=1e-5)
+        alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
+        np.testing.assert_allclose(encoder.encode(TEXTS), alone, atol=1e-5)
 
 
 @pytest.mark.slow

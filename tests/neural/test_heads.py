@@ -15,6 +15,7 @@ from xmtc.core.arrays import csr_of_rows
 from xmtc.kernels.dense import chosen_dots
 from xmtc.neural.heads.chunked import Chunked
 from xmtc.neural.heads.flat import Flat, log_odds
+from xmtc.neural.heads.scorer import Bottleneck, DenseScorer, Standard
 from xmtc.neural.settings import TrainingConfig
 from xmtc.neural.training.optimiser import Optimiser
 
@@ -116,3 +117,43 @@ def test_a_million_labels_train_in_less_than_four_gigabytes(module, head, make):
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert float(result.stdout) < 4.0
+
+
+@pytest.mark.parametrize("sigmoid", [None, False, True])
+@given(st.integers(0, 100), st.floats(0.01, 30))
+def test_a_scorer_of_raw_vectors_scores_like_one_of_standard_ones(sigmoid, seed, spread):
+    """sigmoid: of the bottleneck; None: there is none."""
+    rng = np.random.default_rng(seed)
+    raw = (rng.normal(2.0, spread, (9, 4)) + rng.normal(0, 5, 4)).astype(np.float32)
+    standard = Standard.of(raw)
+    read = (raw - standard.center) / standard.spread
+    assert abs(read.mean()) < 1e-3
+    assert abs(read.std() - 1) < 1e-3
+    weights, bias = (rng.normal(size=size).astype(np.float32) for size in ((6, 4), 6))
+    scorer = DenseScorer(weights, bias)
+    if sigmoid is not None:
+        narrow = Bottleneck(weights, bias, sigmoid)
+        scorer = DenseScorer(rng.normal(size=(6, 6)).astype(np.float32), None, narrow)
+    everything = np.tile(np.arange(6, dtype=np.int32), (9, 1))
+    found = scorer.of_raw(standard).score(raw, everything)
+    np.testing.assert_allclose(found, scorer.score(read, everything), atol=1e-3)
+    assert scorer.of_raw(None) is scorer
+
+
+def test_vectors_that_are_all_the_same_have_a_standard():
+    standard = Standard.of(np.full((3, 2), 7.0, np.float32))
+    assert (standard.center.tolist(), standard.spread) == ([7.0, 7.0], 1.0)
+
+
+def test_a_layer_that_changes_at_once_can_be_taught_twice():
+    """The first optimiser must not go on changing it beside the second."""
+    head = Chunked(3, 5, False, chunk=2)
+    part, config = {"head": (head, 0.1)}, TrainingConfig()
+    first = Optimiser(part, config)
+    first.let_go()
+    second = Optimiser(part, config)
+    second.set_rates(0.0)
+    before = [weights.detach().clone() for weights in head.weights]
+    first.set_rates(1.0)
+    head.loss(torch.ones(2, 3), csr_of_rows([[0], [1]], 5)).backward()
+    assert all((was == now).all() for was, now in zip(before, head.weights, strict=True))

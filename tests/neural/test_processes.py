@@ -9,17 +9,41 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from quick import quick_settings
 
+# What it prints: how many numbers this process held of the label side, and the optimiser of them.
 PROGRAM = """
 import json, sys
 import xmtc
+from xmtc.core import run
 from xmtc.data.planted import planted
-settings = json.loads(sys.argv[1])
+from xmtc.models import lightxml
+from xmtc.neural.heads import chunked
+from xmtc.neural.training import loop
+settings, folder, chunk, kill_at = json.loads(sys.argv[1]), sys.argv[2], *map(int, sys.argv[3:])
 xmtc.set_threads(1)
-xmtc.train("lightxml", planted(texts=33), settings, run=sys.argv[2])
+if chunk:
+    chunked.CHUNK = chunk
+    chunked.Chunked.__init__.__defaults__ = (chunk,)
+real = loop.Training._step
+def watched(self, *rest):
+    real(self, *rest)
+    if self.progress.step == kill_at:
+        sys.exit(9)
+    watched.training = self
+loop.Training._step = watched
+model = xmtc.train("lightxml", planted(texts=33), settings, run=folder)
+held = {id(p) for p in watched.training.net.head.parameters()}
+state = [value for optimiser in (*watched.training.optimiser.optimisers,
+                                 *watched.training.optimiser.at_once)
+         for p, known in optimiser.state.items() if id(p) in held
+         for value in known.values() if hasattr(value, "numel") and value.ndim]
+head = sum(p.numel() for p in watched.training.net.head.parameters())
+scores = model.rank(planted(texts=33).texts, 3).scores.tolist()
+print(json.dumps([head, sum(value.numel() for value in state), scores]))
 """
 
 
@@ -29,24 +53,77 @@ def settings_of(clusters):
     return {**quick, **({"plain_up_to": 4, "max_cluster": 4, "beam": 2} if clusters else {})}
 
 
-def losses(folder, settings, processes):
-    command = [sys.executable, "-c", PROGRAM, json.dumps(settings), str(folder)]
+def started(folder, settings, processes, chunk=0, kill_at=-1):
+    """What each process ended with, and what it printed."""
+    command = [sys.executable, "-c", PROGRAM, json.dumps(settings), str(folder), str(chunk),
+               str(kill_at)]  # fmt: skip
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(processes)}
     children = [
-        subprocess.Popen(command, env={**os.environ, **common, "RANK": str(rank)})
+        subprocess.Popen(command, env={**os.environ, **common, "RANK": str(rank)},
+                         stdout=subprocess.PIPE)
         for rank in range(processes)
-    ]
-    assert [child.wait(timeout=240) for child in children] == [0] * processes
+    ]  # fmt: skip
+    printed = [child.communicate(timeout=240)[0] for child in children]
+    return [child.returncode for child in children], printed
+
+
+def trained(*arguments, **others):
+    codes, printed = started(*arguments, **others)
+    assert not any(codes)
+    return [json.loads(text) for text in printed]
+
+
+def losses(folder):
     lines = map(json.loads, (Path(folder) / "log.jsonl").read_text().splitlines())
     return [line["loss"] for line in lines if "loss" in line]
 
 
 @pytest.mark.parametrize("clusters", [False, True], ids=["plain", "clusters"])
 def test_two_processes_have_the_losses_of_one(tmp_path, clusters):
-    settings = settings_of(clusters)
-    one, two = (losses(tmp_path / str(n), settings, n) for n in (1, 2))
+    for processes in (1, 2):
+        trained(tmp_path / str(processes), settings_of(clusters), processes)
+    one, two = (losses(tmp_path / name) for name in ("1", "2"))
     assert len(one) == 10  # 33 texts: the last step of an epoch has one text, for one process
     assert two == pytest.approx(one, rel=1e-3)
+
+
+def sharded(settings, **others):
+    return {**settings, "training": {**settings["training"], "shard_labels": True, **others}}
+
+
+@pytest.mark.parametrize(
+    ("clusters", "chunk", "loss"),
+    [pytest.param(False, 0, "sum", id="plain", marks=pytest.mark.slow),
+     pytest.param(False, 3, "sum", id="chunks"),
+     pytest.param(True, 0, "sum", id="clusters"),
+     pytest.param(True, 0, "mean", id="clusters-mean", marks=pytest.mark.slow)],
+)  # fmt: skip
+def test_each_process_can_hold_its_rows_of_the_label_side_only(tmp_path, clusters, chunk, loss):
+    settings = {**settings_of(clusters), "loss": loss}
+    [[numbers, remembered, scores]] = trained(tmp_path / "1", settings, 1, chunk)
+    each = trained(tmp_path / "2", sharded(settings), 2, chunk)
+    assert losses(tmp_path / "2") == pytest.approx(losses(tmp_path / "1"), rel=1e-3)
+    assert each[0][2] == each[1][2]  # both have the whole model in the end
+    np.testing.assert_allclose(each[0][2], scores, atol=1e-3)
+    both = 33 * 256 if clusters else 0  # the bottleneck is not label-side: each has all of it
+    for held, state, _ in each:
+        assert held - both == pytest.approx((numbers - both) / 2, rel=0.15)
+        assert state - 2 * both == pytest.approx((remembered - 2 * both) / 2, rel=0.15)
+    assert sum(held - both for held, _, _ in each) == numbers - both
+
+
+def test_rows_of_each_process_go_on_after_a_kill(tmp_path):
+    settings = sharded(settings_of(clusters=True), checkpoint_seconds=0)
+    settings["dropout"] = 0.1
+    whole = trained(tmp_path / "whole", settings, 2)
+    codes, _ = started(tmp_path / "killed", settings, 2, kill_at=7)
+    assert codes == [9, 9]
+    checkpoints = tmp_path / "killed" / "checkpoints"
+    newest = sorted((checkpoints / "process-1").glob("step-*"))[-1]
+    newest.unlink()  # as if this process had been killed a moment earlier
+    assert trained(tmp_path / "killed", settings, 2) == whole
+    codes, _ = started(tmp_path / "killed", settings, 1)
+    assert codes == [1]  # one alone cannot go on with what two had written

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +19,7 @@ from toys import Toy, weights
 from xmtc.core import run
 from xmtc.neural.devices import seeded
 from xmtc.neural.settings import TrainingConfig
+from xmtc.neural.training import log, loop
 from xmtc.neural.training.averaging import Average
 from xmtc.neural.training.loop import fit
 from xmtc.neural.training.optimiser import Optimiser
@@ -169,6 +173,62 @@ def test_a_run_leaves_a_log_and_curves(tmp_path):
     assert (tmp_path / "run/curves.png").read_bytes()[:4] == b"\x89PNG"
     run.tidy(tmp_path / "run")
     assert {path.name for path in (tmp_path / "run").iterdir()} == {"log.jsonl", "curves.png"}
+
+
+def test_the_bar_says_loss_quality_speed_and_time_to_the_end(monkeypatch):
+    said, clock = [], iter(range(10**6))
+
+    @contextmanager
+    def bar(title, total):
+        yield lambda amount, note="": said.append((title, note))
+
+    monkeypatch.setattr(loop, "step", bar)
+    monkeypatch.setattr(log, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    fitted(Toy(metrics=[12.5, 25.0]), epochs=2)  # 24 texts in steps of 4, one second each
+    first, second = ([note for title, note in said if title == f"epoch {n} of 2" and note]
+                     for n in (1, 2))  # fmt: skip
+    assert all(note.startswith("loss ") and "4 texts/s" in note for note in first + second)
+    assert not any("P@5" in note for note in first)  # nothing is measured yet
+    assert all("P@5 12.5" in note for note in second)
+    ends = [note.rsplit(", ", 1)[1] for note in first + second]
+    assert ends == [f"0:00:{seconds:02d} to the end" for seconds in range(11, -1, -1)]
+
+
+def test_tensorboard_gets_every_figure_where_it_is_installed(tmp_path, monkeypatch):
+    boards = []
+
+    class Board:
+        def __init__(self, folder):
+            self.folder, self.scalars, self.closed = folder, [], False
+            boards.append(self)
+
+        def add_scalar(self, name, value, step):
+            self.scalars.append((name, value, step))
+
+        def close(self):
+            self.closed = True
+
+    fake = SimpleNamespace(SummaryWriter=Board)
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", fake)
+    with run.kept_in(tmp_path / "run"):
+        fitted(Toy(metrics=[1.0, 2.0, 3.0]))
+    [board] = boards
+    assert board.folder == str(tmp_path / "run" / "tensorboard")
+    assert board.closed
+    assert [step for name, _, step in board.scalars if name == "loss"] == list(range(1, 19))
+    assert [(value, step) for name, value, step in board.scalars if name == "P@5"] == [
+        (1.0, 6), (2.0, 12), (3.0, 18)]  # fmt: skip
+
+
+def test_without_tensorboard_training_works_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with run.kept_in(tmp_path / "run"):
+        fitted(Toy())
+    assert not (tmp_path / "run" / "tensorboard").exists()
+
+
+def test_extra_epochs_come_on_top():
+    assert len(fitted(Toy(), epochs=2, extra_epochs=3)) == 5
 
 
 def test_training_does_not_disturb_the_callers_chance():

@@ -25,6 +25,7 @@ COMMANDS = {
     "evaluate": ("xmtc.cli.evaluate", "Measure a model on labelled texts it has not seen."),
     "explain": ("xmtc.cli.explain", "Show which words spoke for and against a label."),
     "update": ("xmtc.cli.update", "Teach a linear_tree more texts and new labels."),
+    "combine": ("xmtc.cli.combine", "Make one model of several, with learned weights if you like."),
     "labels": ("xmtc.cli.labels", "Add labels to a linear_tree, or remove some."),
     "inspect": ("xmtc.cli.inspect", "Show what is in a model folder."),
     "settings": ("xmtc.cli.settings", "List the settings of a kind of model."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -53,6 +54,8 @@ def command(
     started = time.perf_counter()
     model = api.train(kind, dataset, settings, run=f"{out}.run")
     duration = time.perf_counter() - started
+    if os.environ.get("RANK", "0") != "0":
+        return  # torchrun: all processes have the model, the first one saves it
     model = api.remember(model, [source(data, dataset, split, **reading)])
     api.save(model, out, overwrite)
     run.tidy(f"{out}.run")

@@ -159,7 +159,8 @@ def _read_choice(value: Any, options: tuple[Any, ...], name: str) -> Any:
 
 def _read_tuple(value: Any, hint: Any, name: str) -> tuple[Any, ...]:
     if isinstance(value, str):
-        value = [piece for piece in value.strip("[]()").split(",") if piece.strip()]
+        pieces = (piece.strip(" '\"") for piece in value.strip("[]()").split(","))
+        value = [piece for piece in pieces if piece]
     if not isinstance(value, list | tuple):
         raise ConfigError(f"{name}={value!r}: write a list, e.g. {name}=1,2,3")
     return tuple(_read(item, hint, name) for item in value)

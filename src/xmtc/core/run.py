@@ -64,8 +64,8 @@ def cache() -> Iterator[Path]:
 
 def tidy(folder: str | Path) -> None:
     """Remove what only an unfinished training needs; its log and its curves stay."""
-    for name in (CHECKPOINTS, "cache"):
-        shutil.rmtree(Path(folder) / name, ignore_errors=True)
+    for passing in (*Path(folder).rglob(CHECKPOINTS), Path(folder) / "cache"):
+        shutil.rmtree(passing, ignore_errors=True)
 
 
 def key_of(settings: Mapping[str, Any], dataset: Dataset) -> str:

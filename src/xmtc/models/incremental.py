@@ -94,7 +94,9 @@ def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
 
 def _linear_tree(model: Model) -> LinearTree:
     if not isinstance(model, LinearTree):
-        raise ConfigError(f"a {model.kind} cannot be changed; train it again, or use linear_tree.")
+        raise ConfigError(
+            f"models of kind {model.kind} cannot be changed; train again, or use linear_tree."
+        )
     return model
 
 

@@ -152,19 +152,14 @@ class LinearTree:
 
 def train(dataset: Dataset, config: Config) -> LinearTree:
     """Describe the labels by their texts, cluster them, learn the classifiers of each tree."""
-    encoder, features = encoded(dataset, config)
+    encoder, features = learn_encoder(dataset, config.text)
+    features = strongest(features, config.text_terms)
     forests = [
         train_forest(features, dataset.relevant, tree, config.svm, config.negatives, config.beam,
                      config.relevance, config.weights)
         for tree in trees_of(dataset, features, encoder, config)
     ]  # fmt: skip
     return LinearTree(config, encoder, tuple(forests), dataset.labels, dataset.trained_on())
-
-
-def encoded(dataset: Dataset, config: Config) -> tuple[Tfidf | GivenFeatures, Csr]:
-    """The encoder that reads the texts, and what the trees learn from."""
-    encoder, features = learn_encoder(dataset, config.text)
-    return encoder, strongest(features, config.text_terms)
 
 
 def kept_as(config: Config, forests: Iterable[Forest]) -> tuple[Forest, ...]:

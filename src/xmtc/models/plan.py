@@ -13,7 +13,8 @@ from xmtc.core import config as settings
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import ConfigError, require
 from xmtc.models.api import check_dataset, check_trainable, config_of
-from xmtc.models.cost import Estimate, Spent, one_vs_all_costs
+from xmtc.models.catalog import module_of
+from xmtc.models.cost import Estimate, Spent, one_vs_all_costs, total
 from xmtc.models.tree_cost import linear_tree_costs
 
 # kind -> what gives the estimate of any settings; a kind that is not here costs next to nothing
@@ -107,6 +108,23 @@ def _estimator(kind: str, dataset: Dataset) -> Callable[[Any], Plan]:
         return Plan(kind, config, cost.spent.seconds, cost.spent.cpu, peak, size)
 
     return estimate
+
+
+def _ensemble_costs(dataset: Dataset) -> Callable[[Any], Estimate]:
+    """One member after the other; what is trained stays in memory."""
+
+    def estimate(config: Any) -> Estimate:
+        each = [
+            COSTS.get(kind, _nothing)(dataset)(module_of(kind).Config()) for kind in config.kinds
+        ]
+        size = sum(cost.model_bytes for cost in each)
+        growth = size + max(cost.growth for cost in each)
+        return Estimate(total(*(cost.spent for cost in each)), growth, size)
+
+    return estimate
+
+
+COSTS["ensemble"] = _ensemble_costs
 
 
 def _nothing(dataset: Dataset) -> Callable[[Any], Estimate]:

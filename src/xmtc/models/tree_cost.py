@@ -33,6 +33,8 @@ from xmtc.models.cost import (
     timed,
     total,
 )
+from xmtc.text.encoder import learn_encoder
+from xmtc.text.strongest import strongest
 
 LABELS = 500  # whose descriptions are made
 TEXTS = 4_000  # that the upper levels are tried on
@@ -49,6 +51,7 @@ class Ground:
     """What is the same whatever the classifiers: texts encoded, labels described and clustered."""
 
     features: Csr
+    read: int  # non-zeros before weak terms were left out
     relevant: Csr
     tree: LabelTree
     described: float  # non-zeros of the label vectors
@@ -71,10 +74,11 @@ def linear_tree_costs(dataset: Dataset) -> Callable[[Any], Estimate]:
 
 def _ground(dataset: Dataset, config: linear_tree.Config) -> Ground:
     some, scale = sample(dataset)
-    (encoder, features), reading = timed(lambda: linear_tree.encoded(some, config))
+    (encoder, every), reading = timed(lambda: learn_encoder(some, config.text))
+    features = strongest(every, config.text_terms)
     tree, clustering = timed(lambda: next(linear_tree.trees_of(some, features, encoder, config)))
     return Ground(
-        features, some.relevant, tree, _described(some, features, config),
+        features, every.nnz, some.relevant, tree, _described(some, features, config),
         bytes_of(encoder.to_arrays("")), reading, clustering, scale,
     )  # fmt: skip
 
@@ -98,7 +102,7 @@ def _estimate(ground: Ground, config: linear_tree.Config) -> Estimate:
     solving = total(ground.clustering, upper.spent, leaves.spent).times(config.trees)
     nnz, described = ground.features.nnz * ground.scale, ground.described * ground.scale
     texts = ground.features.shape[0] * ground.scale
-    learning = LEARNING * nnz + PER_TERM * ground.features.shape[1]
+    learning = LEARNING * ground.read * ground.scale + PER_TERM * ground.features.shape[1]
     describing = ENCODED * nnz + DESCRIBING * described
     held = 8 * (nnz + described) + (config.trees + 1) * forest
     passing = 8 * nnz + REACHED * texts * config.beam * (config.negatives != "tfn")

@@ -19,10 +19,12 @@ class EncoderConfig:
     long_texts: Literal["head", "head_tail", "chunks"] = "head"  # what is kept of a longer text
     max_chunks: int = 4  # pieces of max_tokens that a long text is read in, with chunks
     vector: Vector = "mean"  # of the tokens' states: mean, max, the CLS token's, or the pooler's
+    cls_position: Literal["true", "first"] = "true"  # first: LightXML's code, wrong for XLNet
     layers: int = 1  # vectors of as many last layers, side by side
     trainable_layers: int = -1  # only the last ones learn, which is faster; -1: all
+    frozen_cache: Literal["fp16", "fp32", "none"] = "fp16"  # of what the frozen layers make
     dropout: float = -1.0  # inside the encoder; -1: as it was made
-    attention: Literal["fast", "eager"] = "fast"  # fast: as far as the encoder has it
+    attention: Literal["fast", "eager", "measured"] = "fast"  # fast: SDPA where the encoder has it
     int8: bool = False  # rank with 8-bit weights: faster, a little less exact
     words: int = 50_000  # vocabulary of bilstm and cnn, the most frequent words
     width: int = 256  # size of a word's vector in bilstm and cnn
@@ -45,10 +47,16 @@ class TrainingConfig:
     """How the weights learn."""
 
     epochs: int = 10  # passes over the texts
+    extra_epochs: int = 0  # as many more; LightXML's code adds 5 to what it is asked for
+    head_epochs: int = 0  # passes before, by the output layers alone on ready vectors: quick
     batch: int = 32  # texts per step, at most
     batch_tokens: int = 8192  # tokens per step, at most, padding included
+    tokens_seen: float = 1.0  # share of a text's tokens that a step reads, by chance: faster
+    group_by_length: bool = True  # texts of like length together: less padding, faster
+    fused_adamw: bool = True  # all weights change in one go; False: one after the other, slower
     encoder_rate: float = 2e-4  # learning rate of the encoder
     head_rate: float = 5e-3  # learning rate of the output layers
+    head_first_rate: float = 3e-3  # the same, in the passes that they learn alone
     decay: float = 0.01  # of weights; not of biases and norms
     epsilon: float = 1e-8  # of AdamW; LightXML and GUDN used 1e-6
     schedule: Literal["linear", "constant", "slanted"] = "linear"  # of the learning rates
@@ -61,6 +69,7 @@ class TrainingConfig:
     validation: float = 0.0  # share of the texts held out to choose the best epoch
     validate_every: int = 0  # steps between validations inside an epoch; 0: only after each
     dropout_off_after_validation: bool = False  # until the epoch ends: LightXML's code
+    shard_labels: bool = False  # torchrun: each process holds its rows of the label side only
     metric: str = "P@5"  # by which the best epoch is chosen
     patience: int = 3  # epochs without a better one before training stops
     checkpoint_seconds: float = 120.0  # between two checkpoints, where a run is kept
@@ -68,13 +77,16 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         for name, least in (("epochs", 1), ("batch", 1), ("batch_tokens", 8), ("accumulate", 1),
-                            ("average_every", 1), ("patience", 1), ("seed", 0),
-                            ("validate_every", 0)):  # fmt: skip
+                            ("average_every", 1), ("patience", 1), ("seed", 0), ("head_epochs", 0),
+                            ("validate_every", 0), ("extra_epochs", 0)):  # fmt: skip
             value = getattr(self, name)
             require(value >= least, name, value, f"must be at least {least}")
-        for name in ("encoder_rate", "head_rate", "epsilon"):
+        for name in ("encoder_rate", "head_rate", "head_first_rate", "epsilon"):
             require(getattr(self, name) > 0, name, getattr(self, name), "must be above 0")
+        require(0 < self.tokens_seen <= 1, "tokens_seen", self.tokens_seen, "above 0, at most 1")
         for name in ("decay", "clip", "checkpoint_seconds"):
             require(getattr(self, name) >= 0, name, getattr(self, name), "must not be negative")
         for name in ("warmup", "validation"):
             require(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")
+        require(not self.shard_labels or self.precision != "fp16", "shard_labels", True,
+                "does not go with fp16; take bf16")  # fmt: skip

@@ -8,19 +8,20 @@ import numpy as np
 
 from xmtc.core.arrays import Longs
 
-POOL = 50  # batches' worth of texts that are sorted together; more: less padding, less chance
+POOL = 50  # more: less padding, less chance
 
 
 def shuffled_batches(
-    lengths: Longs, most_texts: int, most_tokens: int, seed: Sequence[int]
+    lengths: Longs, most_texts: int, most_tokens: int, seed: Sequence[int], pool: int = POOL
 ) -> list[Longs]:
     """Every text once, in batches of at most `most_texts` and `most_tokens` with their padding.
 
+    pool: batches' worth of texts that are sorted together; 1 makes batches of any lengths.
     The same seed gives the same batches. A text that is longer than the budget is alone.
     """
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(lengths))
-    pool = POOL * most_texts
+    pool *= most_texts
     batches = [
         batch
         for start in range(0, len(order), pool)

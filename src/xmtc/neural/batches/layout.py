@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -99,3 +99,36 @@ class Layout:
             name: None if array is None else torch.from_numpy(array) for name, array in made.items()
         }
         return Batch(**tensors, texts=texts)
+
+
+def thinned(batch: Batch, share: float) -> Batch:
+    """About this share of each piece's tokens, drawn by chance, in their order; CLS always."""
+    if share >= 1:
+        return batch
+    lengths = batch.mask.sum(1)
+    keep = (lengths * share).round().clamp(min=1).long()
+    chance = torch.rand(batch.mask.shape, device=batch.mask.device)
+    chance = chance.masked_fill(batch.mask == 0, -1.0)
+    rows = torch.arange(len(keep), device=keep.device)
+    chance[rows, batch.cls] = 2.0
+    drawn = chance.argsort(dim=1, descending=True)[:, : int(keep.max())]
+    real = torch.arange(drawn.shape[1], device=keep.device) < keep.unsqueeze(1)
+    left = bool((batch.mask[:, 0] == 0).any())  # padding stays on its side
+    drawn = drawn.masked_fill(~real, -1 if left else batch.mask.shape[1]).sort(dim=1).values
+    return _picked(batch, drawn)
+
+
+def _picked(batch: Batch, places: Tensor) -> Batch:
+    """The tokens at these places of each piece; a place outside the piece is padding."""
+    length = batch.mask.shape[1]
+    mask = ((places >= 0) & (places < length)).to(batch.mask.dtype)
+    at = places.clamp(0, length - 1)
+    cls = (places == batch.cls.unsqueeze(1)).long().argmax(1)
+    states = batch.states
+    if states is not None:
+        states = states.gather(1, at.unsqueeze(2).expand(-1, -1, states.shape[2]))
+        states = states * mask.unsqueeze(2)
+    return replace(
+        batch, ids=batch.ids.gather(1, at), types=batch.types.gather(1, at), mask=mask, cls=cls,
+        states=states,
+    )  # fmt: skip

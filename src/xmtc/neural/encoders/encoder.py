@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,9 @@ class TextEncoder(nn.Module):
     def finish(self) -> None:
         """From here on it only reads."""
         self.eval().requires_grad_(False)
+        if isinstance(self.body, transformer.Transformer):
+            self.body.fastest = {}  # measured for training; a saved model would not know it
+            self.body.use(self.body.ways[0])
         if self.config.int8:
             self.reader = [quantised(self.body)]
 
@@ -77,6 +81,8 @@ def make_encoder(texts: Sequence[str], config: EncoderConfig) -> TextEncoder:
     slow = transformer.load_tokenizer(folder)
     model = transformer.load(folder, config.attention, config.dropout)
     layout = Layout.of(slow)
+    if config.cls_position == "first":
+        layout = replace(layout, cls=0, pad_left=False)
     most = positions(model, layout)
     if config.max_tokens > most:
         raise ConfigError(

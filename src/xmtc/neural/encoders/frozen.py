@@ -1,4 +1,4 @@
-"""Frozen layers: what they make of each text is computed once and kept on disk, as float16."""
+"""Frozen layers: what they make of each text is computed once and kept on disk."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from xmtc.neural.devices import device
 from xmtc.neural.encoders import transformer
 from xmtc.neural.encoders.encoder import RANKING_TOKENS, TextEncoder
 
+DTYPES: dict[str, Any] = {"fp16": np.float16, "fp32": np.float32}
 CLOSE = 1e-5  # how far the parts together may be from the whole
 
 
@@ -48,7 +49,7 @@ class FrozenSource:
 
     encoder: TextEncoder
     tokens: Tokens
-    states: Array  # (tokens of all pieces with their special ones, width) float16, on disk
+    states: Array  # (tokens of all pieces with their special ones, width), on disk
 
     @property
     def lengths(self) -> Longs:
@@ -78,7 +79,7 @@ def source_of(encoder: TextEncoder, tokens: Tokens, cache: Path) -> Source:
     if trainable < 0 or not isinstance(encoder.body, transformer.Transformer):
         return TokenSource(encoder, tokens)
     frozen = transformer.freeze_below(encoder.body.model, trainable)
-    upper = _upper(encoder, frozen)
+    upper = None if encoder.config.frozen_cache == "none" else _upper(encoder, frozen)
     if upper is None or encoder.layers > trainable + 1:
         return TokenSource(encoder, tokens)  # frozen all the same, only not cached
     return FrozenSource(upper, tokens, _states(encoder, frozen, tokens, cache))
@@ -136,15 +137,16 @@ def _fill(path: Path, encoder: TextEncoder, frozen: int, tokens: Tokens) -> None
     pieces = Tokens(tokens.ids, tokens.starts, np.arange(len(tokens.starts)))
     ends = tokens.starts + extra * np.arange(len(tokens.starts))
     shape = (int(ends[-1]), encoder.body.width)
-    states = np.lib.format.open_memmap(path, mode="w+", dtype=np.float16, shape=shape)
+    dtype = DTYPES[encoder.config.frozen_cache]
+    states = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
     lengths, everything = pieces.lengths + extra, np.arange(len(pieces))
     lowest = _lower_alone(encoder.body, frozen)
     with step("reading with frozen layers", len(pieces)) as advance, torch.inference_mode():
         for rows in sorted_batches(lengths, everything, len(pieces), RANKING_TOKENS):
             batch = encoder.layout.batch(pieces, rows).to(device())
-            found = _lower(lowest, batch, frozen)[batch.mask.bool()].half().cpu().numpy()
+            found = _lower(lowest, batch, frozen)[batch.mask.bool()].cpu().numpy()
             places = [np.arange(ends[row], ends[row + 1]) for row in rows]
-            states[np.concatenate(places)] = found
+            states[np.concatenate(places)] = found.astype(dtype)
             advance(len(rows))
     states.flush()
 
@@ -161,7 +163,7 @@ def _lower_alone(body: Any, frozen: int) -> Any:
 
 def _key(encoder: TextEncoder, frozen: int, tokens: Tokens) -> str:
     """Frozen weights, layout and tokens: all that the states depend on."""
-    digest = hashlib.sha256(repr((frozen, encoder.layout)).encode())
+    digest = hashlib.sha256(repr((frozen, encoder.layout, encoder.config.frozen_cache)).encode())
     digest.update(json.dumps(encoder.body.model.config.to_dict(), default=str).encode())
     for name, weights in encoder.body.state_dict().items():
         digest.update(name.encode())

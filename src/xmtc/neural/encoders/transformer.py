@@ -26,6 +26,19 @@ class Transformer(nn.Module):
         self.model = model
         self.with_types = with_types  # some encoders refuse segment ids
         self.width = int(model.config.hidden_size)
+        # How attention can be computed; not all encoders have more than one way.
+        self.ways = ("sdpa", "eager") if self.way == "sdpa" else (self.way,)
+        self.fastest: dict[int, str] = {}  # length -> way; empty: the first one always
+
+    @property
+    def way(self) -> str:
+        """How attention is computed now: "sdpa" or "eager"."""
+        return str(self.model.config._attn_implementation)
+
+    def use(self, way: str) -> None:
+        """From here on attention is computed in this way."""
+        if way != self.way:
+            self.model.set_attn_implementation(way)
 
     def forward(self, batch: Batch, layers: int) -> tuple[Tensor, ...]:
         """The last `layers` states, (pieces, length, width) each, the last layer first."""
@@ -45,6 +58,10 @@ class Transformer(nn.Module):
 
     def run(self, inputs: dict[str, Tensor], layers: int) -> tuple[Tensor, ...]:
         """See `forward`."""
+        if self.fastest:
+            length = inputs["attention_mask"].shape[1]
+            fitting = (size for size in self.fastest if size >= length)
+            self.use(self.fastest[min(fitting, default=max(self.fastest))])
         if layers == 1:
             return (self.model(**inputs).last_hidden_state,)
         states = self.model(**inputs, output_hidden_states=True).hidden_states
@@ -92,7 +109,7 @@ def bare(config: dict[str, Any], attention: str) -> Any:
 
 def _implementation(attention: str) -> str | None:
     """None lets transformers take SDPA for the encoders that have it."""
-    return None if attention == "fast" else attention
+    return "eager" if attention == "eager" else None
 
 
 def set_dropout(config: Any, dropout: float) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from xmtc.core.arrays import Csr, Longs
+from xmtc.neural import shards
 from xmtc.neural.heads.flat import array, dense, log_odds
 from xmtc.neural.heads.scorer import DenseScorer
 
@@ -25,38 +26,57 @@ class Chunked(nn.Module):
     def __init__(self, dim: int, nodes: int, mean: bool, chunk: int = CHUNK) -> None:
         super().__init__()
         self.nodes, self.mean, self.chunk = nodes, mean, chunk
-        sizes = [min(chunk, nodes - start) for start in range(0, nodes, chunk)]
-        self.weights = nn.ParameterList(torch.empty(size, dim) for size in sizes)
-        self.biases = nn.ParameterList(torch.zeros(size) for size in sizes)
+        self.spans = [(start, min(start + chunk, nodes)) for start in range(0, nodes, chunk)]
+        self.weights = nn.ParameterList(
+            torch.empty(stop - start, dim) for start, stop in self.spans
+        )
+        self.biases = nn.ParameterList(torch.zeros(stop - start) for start, stop in self.spans)
         for weights in self.weights:
             nn.init.uniform_(weights, -(dim**-0.5), dim**-0.5)
+        self.sharded = False
+
+    def shard(self) -> None:
+        """From here on this process holds its own nodes only; a chunk may be cut in two."""
+        mine, old = shards.my_rows(self.nodes), self.spans
+        cut = [(max(start, mine.start), min(stop, mine.stop)) for start, stop in old]
+        kept = [
+            (place, slice(first - old[place][0], last - old[place][0]))
+            for place, (first, last) in enumerate(cut)
+            if first < last
+        ]
+        self.weights = nn.ParameterList(shards.own(self.weights[at][rows]) for at, rows in kept)
+        self.biases = nn.ParameterList(shards.own(self.biases[at][rows]) for at, rows in kept)
+        self.spans, self.sharded = [cut[at] for at, _ in kept], True
 
     def loss(self, vectors: Tensor, relevant: Csr) -> Tensor:
         """Binary cross-entropy, summed over the texts, and over or averaged over the nodes."""
         total = vectors.new_zeros((), dtype=torch.float32)
         columns = relevant.tocsc()
-        for place, (weights, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            start = place * self.chunk
-            mine = columns[:, start : start + len(bias)].tocsr()
+        for (start, stop), weights, bias in zip(self.spans, self.weights, self.biases, strict=True):
+            mine = columns[:, start:stop].tocsr()
             total = total + _ChunkLoss.apply(vectors, weights, bias, mine)  # type: ignore[no-untyped-call]
         return total / self.nodes if self.mean else total
 
     @torch.no_grad()
     def start_at_frequency(self, counts: Longs, texts: int) -> None:
         """At first every text gets each node's frequency."""
-        odds = torch.split(log_odds(counts, texts), self.chunk)
-        for weights, bias, start in zip(self.weights, self.biases, odds, strict=True):
+        odds = log_odds(counts, texts)
+        for (start, stop), weights, bias in zip(self.spans, self.weights, self.biases, strict=True):
             weights.zero_()
-            bias.copy_(start)
+            bias.copy_(odds[start:stop])
 
     def teach(self, what: str) -> None:
         """There is one layer only, and it is always taught."""
 
     def scorers(self, part: int = 0) -> tuple[DenseScorer, ...]:
         """The finished layer, for a tree of one level."""
-        weights = np.concatenate([array(chunk) for chunk in self.weights])
-        bias = np.concatenate([array(chunk) for chunk in self.biases])
+        weights, bias = self._whole(self.weights), self._whole(self.biases)
         return (DenseScorer(weights, bias, stop=weights.shape[1]),)
+
+    @torch.no_grad()
+    def _whole(self, chunks: nn.ParameterList) -> np.ndarray:
+        rows = torch.cat(list(chunks))
+        return array(shards.whole(rows) if self.sharded else rows)
 
 
 class _ChunkLoss(torch.autograd.Function):

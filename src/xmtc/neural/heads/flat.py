@@ -7,7 +7,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from xmtc.core.arrays import Csr, Longs, row_of_each_entry
+from xmtc.core.arrays import Csr, Longs, as_csr, row_of_each_entry
+from xmtc.neural import shards
 from xmtc.neural.heads.scorer import DenseScorer
 
 
@@ -17,16 +18,33 @@ class Flat(nn.Module):
     def __init__(self, dim: int, nodes: int, mean: bool) -> None:
         super().__init__()
         self.linear = nn.Linear(dim, nodes)
-        self.mean = mean
+        self.nodes, self.mean = nodes, mean
+        self.mine: slice | None = None  # the nodes of this process; None: it has all
+
+    def shard(self) -> None:
+        """From here on this process holds its own nodes only."""
+        self.mine = shards.my_rows(self.nodes)
+        self.linear.weight = shards.own(self.linear.weight[self.mine])
+        self.linear.bias = shards.own(self.linear.bias[self.mine])
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Logits."""
+        """Logits; of its own nodes, where each process has some."""
         logits: Tensor = self.linear(vectors)
         return logits
 
     def loss(self, vectors: Tensor, relevant: Csr) -> Tensor:
         """Binary cross-entropy, summed over the texts, and over or averaged over the nodes."""
-        return bce(self(vectors), dense(relevant, vectors), self.mean)
+        return self.loss_of(self(vectors), relevant)
+
+    def loss_of(self, logits: Tensor, relevant: Csr) -> Tensor:
+        """The same, from the logits."""
+        mine = relevant if self.mine is None else as_csr(relevant[:, self.mine])
+        total = bce(logits, dense(mine, logits))
+        return total / self.nodes if self.mean else total
+
+    def of_all_nodes(self, logits: Tensor) -> Tensor:
+        """Logits of all processes' nodes; not to be learned from."""
+        return logits.detach() if self.mine is None else shards.whole(logits.T).T
 
     @torch.no_grad()
     def start_at_frequency(self, counts: Longs, texts: int) -> None:
@@ -39,18 +57,20 @@ class Flat(nn.Module):
 
     def scorer(self) -> DenseScorer:
         """The finished layer."""
-        return DenseScorer(array(self.linear.weight), array(self.linear.bias),
-                           stop=self.linear.in_features)  # fmt: skip
+        weights, bias = (self._whole(each) for each in (self.linear.weight, self.linear.bias))
+        return DenseScorer(weights, bias, stop=self.linear.in_features)
+
+    def _whole(self, rows: Tensor) -> np.ndarray:
+        return array(rows if self.mine is None else shards.whole(rows))
 
     def scorers(self, part: int = 0) -> tuple[DenseScorer, ...]:
         """One per level of the tree: here there is one."""
         return (self.scorer(),)
 
 
-def bce(logits: Tensor, targets: Tensor, mean: bool) -> Tensor:
-    """Binary cross-entropy in fp32, summed over texts; over nodes its mean or its sum."""
-    total = F.binary_cross_entropy_with_logits(logits.float(), targets, reduction="sum")
-    return total / logits.shape[1] if mean else total
+def bce(logits: Tensor, targets: Tensor) -> Tensor:
+    """Binary cross-entropy in fp32, summed."""
+    return F.binary_cross_entropy_with_logits(logits.float(), targets, reduction="sum")
 
 
 def dense(relevant: Csr, like: Tensor) -> Tensor:

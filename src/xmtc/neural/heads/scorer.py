@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit
@@ -10,6 +10,25 @@ from scipy.special import expit
 from xmtc.core.arrays import Array, Floats, Ints
 from xmtc.core.parts import Parts
 from xmtc.kernels.dense import chosen_dots
+
+
+@dataclass(frozen=True)
+class Standard:
+    """Brings text vectors to mean 0 and spread 1, which is how output layers learn quickly."""
+
+    center: Floats  # (dim,)
+    spread: float
+
+    @staticmethod
+    def of(vectors: Floats) -> Standard:
+        """So that these vectors have, over all, mean 0 and spread 1."""
+        center = vectors.mean(0)
+        return Standard(center, float((vectors - center).std()) or 1.0)
+
+    def folded(self, weights: Floats, bias: Floats) -> tuple[Floats, Floats]:
+        """Weights and bias that give from raw vectors what these give from standard ones."""
+        raw = weights / np.float32(self.spread)
+        return raw, bias - raw @ self.center
 
 
 @dataclass(frozen=True)
@@ -47,6 +66,18 @@ class DenseScorer:
         if self.bias is not None:
             scores = scores + self.bias[candidates]
         return expit(scores, dtype=np.float32)  # type: ignore[no-any-return]
+
+    def of_raw(self, standard: Standard | None) -> DenseScorer:
+        """The same scores from vectors that were not brought to this standard."""
+        if standard is None:
+            return self
+        if self.bottleneck is not None:
+            narrow = self.bottleneck
+            weights, bias = standard.folded(narrow.weights, narrow.bias)
+            return replace(self, bottleneck=Bottleneck(weights, bias, narrow.sigmoid))
+        assert self.bias is not None
+        weights, bias = standard.folded(self.weights, self.bias)
+        return replace(self, weights=weights, bias=bias)
 
     def to_arrays(self, name: str) -> dict[str, Array]:
         """What must be saved."""

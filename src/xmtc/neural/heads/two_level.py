@@ -3,14 +3,15 @@ labels of the clusters that look right at that moment. Both learn from the same 
 
 from __future__ import annotations
 
+import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from xmtc.core.arrays import Csr, Ints, Longs
+from xmtc.core.arrays import Array, Csr, Ints, Longs
 from xmtc.core.tree import LabelTree
+from xmtc.neural import shards
 from xmtc.neural.heads.candidates import candidates_of, hardest_clusters
-from xmtc.neural.heads.flat import Flat, array, bce, dense
+from xmtc.neural.heads.flat import Flat, array, bce
 from xmtc.neural.heads.scorer import Bottleneck, DenseScorer
 
 
@@ -30,6 +31,13 @@ class TwoLevel(nn.Module):
         self.labels = nn.Embedding(tree.label_count, narrow, sparse=True)
         nn.init.xavier_uniform_(self.labels.weight)
         self.teaches = {"generator", "labels"}
+        self.mine: slice | None = None  # the labels of this process; None: it has all
+
+    def shard(self) -> None:
+        """From here on this process holds its own clusters' and labels' rows only."""
+        self.generator.shard()
+        self.mine = shards.my_rows(self.tree.label_count)
+        self.labels.weight = shards.own(self.labels.weight[self.mine])
 
     def teach(self, what: str) -> None:
         """From here on only the "generator" or only the "labels" learn."""
@@ -45,9 +53,9 @@ class TwoLevel(nn.Module):
         logits = self.generator(vectors if chosen_by is None else chosen_by)
         total = vectors.new_zeros(())
         if "generator" in self.teaches:
-            total = total + bce(logits, dense(true_clusters, vectors), self.mean)
+            total = total + self.generator.loss_of(logits, true_clusters)
         if "labels" in self.teaches:
-            chances = torch.sigmoid(logits.detach().float()).cpu().numpy()
+            chances = torch.sigmoid(self.generator.of_all_nodes(logits).float()).cpu().numpy()
             clusters = hardest_clusters(chances, true_clusters, self.beam)
             total = total + self._label_loss(vectors, clusters, relevant)
         return total
@@ -55,17 +63,20 @@ class TwoLevel(nn.Module):
     def _label_loss(self, vectors: Tensor, clusters: Ints, relevant: Csr) -> Tensor:
         children = self.tree.children[1]
         found = candidates_of(clusters, children, relevant, self.overflow, self.pads)
+        texts, places = np.nonzero(found.counts & self._is_mine(found.labels))
         on = vectors.device
-        labels = torch.from_numpy(found.labels).to(on).clamp(min=0).long()
-        counts = torch.from_numpy(found.counts).to(on)
-        logits = self.label_logits(vectors, labels).float()
-        targets = torch.from_numpy(found.relevant).to(on).float()
-        terms = F.binary_cross_entropy_with_logits(logits, targets, reduction="none")
-        total = (terms * counts).sum()
-        return total * len(vectors) / counts.sum() if self.mean else total
+        targets = torch.from_numpy(found.relevant[texts, places]).to(on).float()
+        labels = torch.from_numpy(found.labels[texts, places].astype(np.int64)).to(on)
+        total = bce(self.label_logits(vectors, torch.from_numpy(texts).to(on), labels), targets)
+        return total * len(vectors) / int(found.counts.sum()) if self.mean else total
 
-    def label_logits(self, vectors: Tensor, labels: Tensor) -> Tensor:
-        """(texts, dim), (texts, width) ids -> (texts, width)
+    def _is_mine(self, labels: Ints) -> Array:
+        mine = self.mine or slice(0, self.tree.label_count)
+        inside: Array = (labels >= mine.start) & (labels < mine.stop)
+        return inside
+
+    def label_logits(self, vectors: Tensor, texts: Tensor, labels: Tensor) -> Tensor:
+        """Of each pair of a text's place in (texts, dim) and a label.
 
         Texts of a batch share many candidates: each label's row is fetched once, and one matrix
         product serves all.
@@ -73,7 +84,8 @@ class TwoLevel(nn.Module):
         narrow = self.bottleneck(vectors)
         narrow = torch.sigmoid(narrow) if self.sigmoid else narrow
         rows, places = torch.unique(labels, return_inverse=True)
-        logits: Tensor = (narrow @ self.labels(rows).T).gather(1, places)
+        table = narrow @ self.labels(rows - (self.mine.start if self.mine else 0)).T
+        logits: Tensor = table.flatten().gather(0, texts * len(rows) + places)
         return logits
 
     def start_at_frequency(self, counts: Longs, texts: int) -> None:
@@ -86,5 +98,6 @@ class TwoLevel(nn.Module):
             array(self.bottleneck.weight), array(self.bottleneck.bias), self.sigmoid
         )
         dim = narrow.weights.shape[1]
-        labels = DenseScorer(array(self.labels.weight), None, narrow, part * dim, (part + 1) * dim)
+        rows = self.labels.weight if self.mine is None else shards.whole(self.labels.weight)
+        labels = DenseScorer(array(rows), None, narrow, part * dim, (part + 1) * dim)
         return (self.generator.scorer(), labels)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -36,7 +37,13 @@ class Progress:
     averaged: int = 0  # how many moments are in the average
     loss: float = 0.0  # summed over the texts of this epoch
     texts: int = 0
+    metrics: dict[str, float] = field(default_factory=dict)  # of the last validation
     history: list[dict[str, float]] = field(default_factory=list)  # one per epoch, for the curves
+
+    @property
+    def number(self) -> int:
+        """Later ones have higher numbers."""
+        return self.step * 10**6 + self.batch
 
 
 def write(folder: Path, progress: Progress, tensors: dict[str, torch.Tensor]) -> None:
@@ -49,8 +56,10 @@ def write(folder: Path, progress: Progress, tensors: dict[str, torch.Tensor]) ->
         old.unlink(missing_ok=True)
 
 
-def newest(folder: Path, key: str) -> tuple[Progress, dict[str, torch.Tensor]] | None:
-    """The last checkpoint that can be read; None when there is none."""
+def newest(
+    folder: Path, key: str, last: int = sys.maxsize
+) -> tuple[Progress, dict[str, torch.Tensor]] | None:
+    """The last checkpoint that can be read, up to number `last`; None when there is none."""
     for path in reversed(_all(folder)):
         try:
             with safe_open(path, framework="pt") as file:
@@ -63,7 +72,8 @@ def newest(folder: Path, key: str) -> tuple[Progress, dict[str, torch.Tensor]] |
                 f"{folder.parent} holds an unfinished training with other settings or other data. "
                 "Start it with the same command to finish it, or delete the folder."
             )
-        return progress, tensors
+        if progress.number <= last:
+            return progress, tensors
     return None
 
 

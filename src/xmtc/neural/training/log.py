@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,11 @@ class Log:
         self.board = _board(folder)
 
     def write(self, **values: Any) -> None:
-        """One line, there at once."""
+        """One line, there at once, with the time of day in seconds since 1970."""
         if self.folder is None:
             return
         with (self.folder / "log.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(values) + "\n")
+            file.write(json.dumps({**values, "time": round(time.time(), 1)}) + "\n")
         if self.board is not None and "step" in values:
             for name, value in values.items():
                 if isinstance(value, int | float) and name != "step":
@@ -36,6 +38,29 @@ class Log:
                 _draw(history, self.folder / CURVES)
             except MissingExtra:
                 self.write(note="no curves.png: pip install 'xmtc[plots]'")
+
+    def close(self) -> None:
+        """Nothing more will be said; what waits in memory goes to the disk."""
+        if self.board is not None:
+            self.board.close()
+
+
+class Pace:
+    """What the progress bar says: how good, how fast, how long still. Counts from this start on,
+    because what a run did before it was killed took time that we did not see."""
+
+    def __init__(self, left: int) -> None:
+        """left: texts still to be read, over all epochs."""
+        self.left, self.read, self.started = left, 0, time.monotonic()
+
+    def note(self, texts: int, loss: float, metrics: Mapping[str, float], metric: str) -> str:
+        """After so many more texts: "loss 0.41, P@5 46.3, 80 texts/s, 0:12:34 to the end"."""
+        self.read, self.left = self.read + texts, self.left - texts
+        speed = self.read / max(1e-9, time.monotonic() - self.started)
+        quality = [f"{metric} {metrics[metric]:.1f}"] if metric in metrics else []
+        minutes, seconds = divmod(round(self.left / speed), 60)
+        end = f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d} to the end"
+        return ", ".join([f"loss {loss:.4g}", *quality, f"{speed:.0f} texts/s", end])
 
 
 def _draw(history: list[dict[str, float]], path: Path) -> None:

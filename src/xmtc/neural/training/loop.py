@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 
 import torch
@@ -19,7 +21,7 @@ from xmtc.neural.settings import TrainingConfig
 from xmtc.neural.training import checkpoint, processes
 from xmtc.neural.training.averaging import Average, learned
 from xmtc.neural.training.checkpoint import Progress
-from xmtc.neural.training.log import Log
+from xmtc.neural.training.log import Log, Pace
 from xmtc.neural.training.optimiser import Optimiser
 from xmtc.neural.training.schedule import SCHEDULES
 
@@ -67,12 +69,12 @@ class Training:
         self, task: Task, config: TrainingConfig, key: str, after_step: AfterStep | None = None
     ) -> None:
         self.task, self.config, self.after_step = task, config, after_step
-        self.net = task.net
+        self.net, self.epochs = task.net, config.epochs + config.extra_epochs
         self.optimiser = Optimiser(task.parts, config)
         self.average = Average(self.net)
         self.best: dict[str, Tensor] = {}
         self.scaler = torch.amp.GradScaler(device().type, enabled=config.precision == "fp16")
-        self.progress = Progress(key)
+        self.progress = Progress(f"{key} {processes.place()}" if config.shard_labels else key)
         self.folder = run.folder()
         self.log = Log(self.folder if processes.is_first() else None)
         self.saved_at = time.monotonic()
@@ -81,20 +83,26 @@ class Training:
         """All epochs that are left, then the weights that were best."""
         self._resume()
         config, now = self.config, self.progress
-        steps = sum(len(self._groups(epoch)) for epoch in range(config.epochs))
+        sizes = [self._sizes(epoch) for epoch in range(self.epochs)]
+        steps = sum(map(len, sizes))
         self.schedule = SCHEDULES[config.schedule](steps, round(steps * config.warmup))
-        while now.epoch < config.epochs and not self._out_of_patience():
+        self.pace = Pace(sum(map(sum, sizes[now.epoch :])) - now.texts)
+        if config.head_epochs and not now.step:
+            self._validate_inside()  # what the output layers know may be the best already
+        while now.epoch < self.epochs and not self._out_of_patience():
             self._epoch()
         self._checkpoint()
         self._keep_the_best()
+        self.optimiser.let_go()
         self.log.draw(now.history)
+        self.log.close()
         return now.history
 
     def _epoch(self) -> None:
         now, config = self.progress, self.config
         groups = self._groups(now.epoch)
         texts = sum(len(batch) for group in groups for batch in group)
-        title = f"epoch {now.epoch + 1} of {config.epochs}"
+        title = f"epoch {now.epoch + 1} of {self.epochs}"
         self.net.train(not now.calm)
         if config.average_from == now.epoch and now.batch == 0 and not self.average.count:
             self.average.add()
@@ -117,9 +125,10 @@ class Training:
         if self.config.validate_every and now.batch % self.config.validate_every == 0:
             self._validate_inside()
         speed = texts / (time.perf_counter() - started)
-        advance(texts, f"loss {now.loss / now.texts:.4g}, {speed:.0f} texts/s")
+        mean = now.loss / now.texts
+        advance(texts, self.pace.note(texts, mean, now.metrics, self.config.metric))
         self.log.write(step=now.step, epoch=now.epoch, loss=loss, texts_per_second=round(speed, 1))
-        if time.monotonic() - self.saved_at >= self.config.checkpoint_seconds:
+        if self._checkpoint_is_due():
             self._checkpoint()
         if self.after_step is not None:
             self.after_step(now)
@@ -128,6 +137,8 @@ class Training:
         """Adds this batch's gradients; returns its part of the mean loss over `texts`."""
         with in_precision(self.config.precision):
             mine, counts = processes.my_share(rows)
+            if self.config.shard_labels:  # even without a text of its own, it has labels
+                counts = 1.0
             loss = self.task.loss(mine) * (counts / texts)
         value = float(processes.total(loss.detach().clone()))
         if not math.isfinite(value):
@@ -140,7 +151,7 @@ class Training:
         for optimiser in self.optimiser.optimisers:
             self.scaler.unscale_(optimiser)
         if self.config.clip:
-            nn.utils.clip_grad_norm_(self.optimiser.dense, self.config.clip)
+            self.optimiser.clip(self.config.clip)
         self.optimiser.step(self.scaler)
 
     def _stop_at(self, rows: Longs, value: float) -> None:
@@ -153,14 +164,15 @@ class Training:
 
     def _validate_inside(self) -> None:
         metrics = self._validate()
-        self.log.write(step=self.progress.step, epoch=self.progress.epoch, **metrics)
+        if metrics:
+            self.log.write(step=self.progress.step, epoch=self.progress.epoch, **metrics)
         self.progress.calm = self.config.dropout_off_after_validation
         self.net.train(not self.progress.calm)
 
     def _validate(self) -> dict[str, float]:
         self.net.eval()
         with self.average.applied():
-            metrics = self.task.measure()
+            metrics = self.progress.metrics = self.task.measure()
             self._remember_if_best(metrics)
         return metrics
 
@@ -202,9 +214,13 @@ class Training:
         batches, many = self.task.batches(epoch), self.config.accumulate
         return [batches[start : start + many] for start in range(0, len(batches), many)]
 
+    def _sizes(self, epoch: int) -> list[int]:
+        """How many texts each step of an epoch reads."""
+        return [sum(map(len, group)) for group in self._groups(epoch)]
+
     def _checkpoint(self) -> None:
         self.saved_at = time.monotonic()
-        if self.folder is None or not processes.is_first():
+        if self.folder is None or not (processes.is_first() or self.config.shard_labels):
             return
         self.progress.averaged = self.average.count
         tensors = {f"net.{name}": value.detach() for name, value in learned(self.net)}
@@ -214,10 +230,33 @@ class Training:
         tensors["random"] = torch.get_rng_state()
         if self.scaler.is_enabled():
             tensors["scale"] = torch.tensor(self.scaler.get_scale())
-        checkpoint.write(self.folder / run.CHECKPOINTS, self.progress, tensors)
+        checkpoint.write(self._checkpoints(self.folder), self.progress, tensors)
+
+    def _checkpoint_is_due(self) -> bool:
+        due = time.monotonic() - self.saved_at >= self.config.checkpoint_seconds
+        # Where each writes its own rows, all write when all think so, after the same step.
+        return bool(processes.least(int(due))) if self.config.shard_labels else due
+
+    def _checkpoints(self, folder: Path) -> Path:
+        mine = self.config.shard_labels and not processes.is_first()
+        return folder / run.CHECKPOINTS / (f"process-{processes.rank()}" if mine else "")
+
+    def _newest(self) -> tuple[Progress, dict[str, Tensor]] | None:
+        """Where each process writes its own rows: the newest checkpoint that all of them have."""
+        if self.folder is None:
+            return None
+        last = sys.maxsize
+        while True:
+            found = checkpoint.newest(self._checkpoints(self.folder), self.progress.key, last)
+            if not self.config.shard_labels:
+                return found
+            common = processes.least(found[0].number if found else -1)
+            if common in (-1, last):
+                return found if common == last else None
+            last = common
 
     def _resume(self) -> None:
-        found = self.folder and checkpoint.newest(self.folder / run.CHECKPOINTS, self.progress.key)
+        found = self._newest()
         if not found:
             return
         self.progress, tensors = found

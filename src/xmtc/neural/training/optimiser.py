@@ -8,6 +8,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from xmtc.neural import shards
 from xmtc.neural.settings import TrainingConfig
 from xmtc.neural.training import processes
 
@@ -35,11 +36,12 @@ class Optimiser:
             self.optimisers.append(_adamw(kinds["dense"], config))
         if self.rows:
             self.optimisers.append(torch.optim.SparseAdam(kinds["rows"], eps=config.epsilon))
+        self.hooks: list[Any] = []
         for group in kinds["at once"]:
             for parameter in group["params"]:
                 own = _adamw([{**group, "params": [parameter]}], config)
                 self.at_once.append(own)
-                parameter.register_post_accumulate_grad_hook(_change_now(own))
+                self.hooks.append(parameter.register_post_accumulate_grad_hook(_change_now(own)))
 
     def set_rates(self, factor: float) -> None:
         """The learning rates of the next step: those of the settings times `factor`."""
@@ -47,12 +49,27 @@ class Optimiser:
             for group in optimiser.param_groups:
                 group["lr"] = group["rate"] * factor
 
+    def clip(self, longest: float) -> None:
+        """The gradient of all dense weights, those of other processes too, gets no longer."""
+        own = [p for p in self.dense if shards.is_own(p)]
+        if not own:
+            nn.utils.clip_grad_norm_(self.dense, longest)
+            return
+        shared = [p for p in self.dense if not shards.is_own(p)]
+        square = processes.total(_square(own)) + _square(shared)
+        nn.utils.clip_grads_with_norm_(self.dense, longest, square.sqrt())
+
     def step(self, scaler: torch.amp.GradScaler) -> None:
         """One step; gradients are gone afterwards."""
         for optimiser in self.optimisers:
             scaler.step(optimiser)
             optimiser.zero_grad(set_to_none=True)
         scaler.update()
+
+    def let_go(self) -> None:
+        """Weights that change at once do so no longer: another optimiser may take over."""
+        for hook in self.hooks:
+            hook.remove()
 
     def state(self) -> dict[str, torch.Tensor]:
         """Everything it remembers, as named tensors."""
@@ -76,8 +93,13 @@ class Optimiser:
             )
 
 
+def _square(parameters: list[nn.Parameter]) -> Tensor:
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    return nn.utils.get_total_norm(gradients) ** 2
+
+
 def _adamw(groups: list[dict[str, Any]], config: TrainingConfig) -> torch.optim.AdamW:
-    return torch.optim.AdamW(groups, eps=config.epsilon, fused=True)
+    return torch.optim.AdamW(groups, eps=config.epsilon, fused=config.fused_adamw)
 
 
 def _change_now(optimiser: torch.optim.Optimizer) -> Callable[[Tensor], None]:

@@ -28,6 +28,11 @@ def rank() -> int:
     return dist.get_rank() if dist.is_initialized() else 0
 
 
+def place() -> str:
+    """This one's number, and how many there are."""
+    return f"{rank()} of {count()}"
+
+
 def is_first() -> bool:
     """Whether this process is the one that writes files."""
     return rank() == 0
@@ -44,11 +49,19 @@ def my_share(rows: Longs) -> tuple[Longs, float]:
 
 
 def sum_gradients(parameters: Iterable[nn.Parameter]) -> None:
-    """Every process gets the gradients of the whole batch."""
+    """Every process gets the gradients of the whole batch; of its own rows it has them."""
     if count() > 1:
         for parameter in parameters:
-            if parameter.grad is not None:
+            if parameter.grad is not None and not getattr(parameter, "own_rows", False):
                 dist.all_reduce(parameter.grad)
+
+
+def least(number: int) -> int:
+    """The smallest of what all processes say."""
+    value = torch.tensor(number)
+    if count() > 1:
+        dist.all_reduce(value, dist.ReduceOp.MIN)
+    return int(value)
 
 
 def total(value: Tensor) -> Tensor:

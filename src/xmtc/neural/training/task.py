@@ -10,17 +10,29 @@ import torch
 from torch import Tensor, nn
 
 from xmtc.core.arrays import Csr, Longs, as_csr
-from xmtc.neural.batches.grouping import shuffled_batches
+from xmtc.neural.batches.grouping import POOL, shuffled_batches
+from xmtc.neural.batches.layout import thinned
+from xmtc.neural.devices import device
 from xmtc.neural.encoders.frozen import Source
+from xmtc.neural.heads.scorer import Standard
 from xmtc.neural.settings import TrainingConfig
+from xmtc.neural.shards import texts_of_all
 
 
 class Net(nn.Module):
-    """An encoder, dropout, an output layer."""
+    """An encoder, its vectors brought to a standard, dropout, an output layer."""
 
-    def __init__(self, encoder: nn.Module, head: nn.Module, dropout: float) -> None:
+    def __init__(
+        self, encoder: nn.Module, head: nn.Module, dropout: float, standard: Standard | None = None
+    ) -> None:
         super().__init__()
         self.encoder, self.head, self.dropout = encoder, head, nn.Dropout(dropout)
+        self.center = None if standard is None else torch.from_numpy(standard.center).to(device())
+        self.spread = 1.0 if standard is None else standard.spread
+
+    def standardised(self, vectors: Tensor) -> Tensor:
+        """(texts, dim) as the output layer reads them."""
+        return vectors if self.center is None else (vectors - self.center) / self.spread
 
 
 @dataclass(frozen=True)
@@ -46,18 +58,22 @@ class LabelTask:
         """Texts of like length together, in an order of the epoch's own."""
         seed = [self.config.seed, epoch]
         lengths = self.source.lengths * self.source.tokens.piece_counts
-        return shuffled_batches(lengths, self.config.batch, self.config.batch_tokens, seed)
+        pool = POOL if self.config.group_by_length else 1
+        return shuffled_batches(lengths, self.config.batch, self.config.batch_tokens, seed, pool)
 
     def loss(self, rows: Longs) -> Tensor:
         """Summed over these texts."""
-        relevant = as_csr(self.relevant[rows])
         others = () if self.chooser is None else (self._choosing_vectors(rows),)
-        vectors = self.net.dropout(self.net.encoder(self.source.batch(rows)))
-        loss: Tensor = self.net.head.loss(vectors, relevant, *others)
+        batch = thinned(self.source.batch(rows), self.config.tokens_seen)
+        vectors = [self.net.dropout(self.net.standardised(self.net.encoder(batch))), *others]
+        if self.config.shard_labels:
+            rows, vectors = texts_of_all(rows, *vectors)
+        loss: Tensor = self.net.head.loss(vectors[0], as_csr(self.relevant[rows]), *vectors[1:])
         return loss
 
     @torch.no_grad()
     def _choosing_vectors(self, rows: Longs) -> Tensor:
         assert self.chooser is not None
-        vectors: Tensor = self.chooser.encoder.eval()(self.chooser.batch(rows))
-        return vectors
+        vectors = self.chooser.encoder.eval()(self.chooser.batch(rows))
+        chosen_by: Tensor = self.net.standardised(vectors)
+        return chosen_by

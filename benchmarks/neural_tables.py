@@ -1,0 +1,151 @@
+"""Tables of docs/models/lightxml.md, made from the newest records like those of `tables.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks.kit import Claim, Measurement
+from benchmarks.quality import lightxml, negatives
+from benchmarks.tables import Record, captions, claims_table, markdown, none_yet, short
+
+Cells = dict[tuple[str, str], tuple[Measurement, Record]]  # data set and system
+
+
+def newest(found: Sequence[Record], order: Sequence[str]) -> Cells:
+    """Each cell's newest row, by data set and in this order of systems.
+
+    A model that was trained from changed code is not shown, whenever it was measured.
+    """
+    cells: Cells = {}
+    for record in found:
+        for row in record["measurements"]:
+            if not row.get("trained_dirty"):
+                cells.setdefault((row["data"], row["system"]), (row, record))
+    sets = sorted({data for data, _ in cells})
+    known = [(data, system) for data in sets for system in order]
+    return {cell: cells[cell] for cell in known if cell in cells}
+
+
+def beside_peers(found: Sequence[Record], plot: str) -> str:
+    """lightxml, linear_tree, both together, XR-Transformer; claims; learning curves."""
+    cells = newest(found, list(lightxml.SYSTEMS.values()))
+    if not cells:
+        return none_yet("quality lightxml")
+    rows = [row for row, _ in cells.values()]
+    columns = ["test set", "system", "trained min (epochs)", "texts/s", "one text ms, p50 / p99",
+               "MB", "peak MB", "P@1/3/5", "nDCG@5", "PSP@1/3/5"]  # fmt: skip
+    curves = (
+        [f"![P@k on validation texts by minute of training]({plot})"] if curves_of(found) else []
+    )
+    return "\n\n".join([
+        markdown(columns, _lines(rows)),
+        *_standing(rows),
+        *curves,
+        claims_table(lightxml.check(rows)),
+        captions(record for _, record in cells.values()),
+    ])  # fmt: skip
+
+
+def curves_of(found: Sequence[Record]) -> list[tuple[Measurement, Record]]:
+    """The rows that have a learning curve."""
+    cells = newest(found, [lightxml.NEURAL])
+    return [cell for cell in cells.values() if cell[0].get("curve")]
+
+
+def _standing(rows: Sequence[Measurement]) -> list[str]:
+    """Where lightxml alone stands."""
+    sentences = []
+    for name in dict.fromkeys(row["data"] for row in rows):
+        found = {row["system"]: row for row in rows if row["data"] == name}
+        if {lightxml.NEURAL, lightxml.TREE} <= found.keys():
+            neural, tree = found[lightxml.NEURAL], found[lightxml.TREE]
+            points = [neural[f"P@{k}"] - tree[f"P@{k}"] for k in (1, 3, 5)]
+            said = "/".join(f"{point:+.1f}" for point in points)
+            sentences.append(f"On {name}, `lightxml` alone beside `linear_tree`: P@1/3/5 {said}.")
+    return [" ".join(sentences)] if sentences else []
+
+
+def _lines(rows: Sequence[Measurement]) -> list[list[str]]:
+    lines, before = [], ""
+    for row in rows:
+        shown = row["data"] if row["data"] != before else ""
+        lines.append([shown, row["system"], *_figures(row)])
+        before = row["data"]
+    return lines
+
+
+def _figures(row: Measurement) -> list[str]:
+    if "failed" in row:
+        return [row["failed"], *[""] * 7]
+    epochs = f" ({row['epochs']:g})" if row.get("epochs") else ""
+    return [
+        f"{row['train_seconds'] / 60:.1f}{epochs}",
+        short(row["texts_per_second"]),
+        f"{short(row['single_p50_ms'])} / {short(row['single_p99_ms'])}",
+        short(row["model_mb"]),
+        short(row["peak_mb"]),
+        *_qualities(row),
+    ]
+
+
+def _qualities(row: Measurement) -> list[str]:
+    many = ["/".join(f"{row[f'{name}@{k}']:.1f}" for k in (1, 3, 5)) for name in ("P", "PSP")]
+    return [many[0], f"{row['nDCG@5']:.1f}", many[1]]
+
+
+def static_beside_dynamic(found: Sequence[Record], plot: str) -> str:
+    """The ablation, as a table and as bars."""
+    cells = newest(found, list(negatives.VARIANTS.values()))
+    if not cells:
+        return none_yet("quality negatives")
+    rows = [row for row, _ in cells.values()]
+    columns = ["test set", "negatives", "training texts", "labels", "seeds", "trained min",
+               "P@1/3/5", "nDCG@5", "PSP@1/3/5"]  # fmt: skip
+    lines = [[row["data"], row["system"], *(short(row[name]) for name in
+              ("train_texts", "labels", "seeds")), f"{row['train_seconds'] / 60:.1f}",
+              *_qualities(row)] for row in rows]  # fmt: skip
+    return "\n\n".join([
+        f"![P@k of dynamic and static negatives]({plot})", markdown(columns, lines),
+        claims_table(negatives.check(rows)), captions(record for _, record in cells.values()),
+    ])  # fmt: skip
+
+
+def training_speed(found: Sequence[Record]) -> str:
+    """Texts per second, from one record."""
+    if not found:
+        return none_yet("speed neural_training")
+    columns = {"texts_per_second": "texts/s in an epoch", "with_reading": "reading included"}
+    lines = [[row["data"], row["system"],
+              *(short(row[name]) if name in row else "" for name in columns)]
+             for row in found[0]["measurements"]]  # fmt: skip
+    table = markdown(["texts of", "system", *columns.values()], lines)
+    return "\n\n".join([table, claims_table(_claims(found[0])), captions(found[:1])])
+
+
+def many_labels(found: Sequence[Record]) -> str:
+    """Memory of training and time of one text, from one record."""
+    if not found:
+        return none_yet("memory lightxml_rust")
+    training, *ranking = found[0]["measurements"]
+    minutes, size = training["train_seconds"] / 60, short(training["model_mb"])
+    sentence = (f"{training['train_texts']:,} texts and {training['labels']:,} labels: trained in "
+                f"{minutes:.1f} minutes with {short(training['peak_mb'])} MB of memory at the "
+                f"peak; the model takes {size} MB.")  # fmt: skip
+    lines = [[row["what"], short(row["single_p50_ms"]), short(row["single_p99_ms"])]
+             for row in ranking]  # fmt: skip
+    table = markdown(["one text at a time, int8", "ms, p50", "p99"], lines)
+    return "\n\n".join([sentence, table, claims_table(_claims(found[0])), captions(found[:1])])
+
+
+def _claims(record: Record) -> list[Claim]:
+    return [Claim(**claim) for claim in record["claims"]]
+
+
+def records_of(cells: Sequence[tuple[Any, Record]]) -> list[Record]:
+    """The records of these cells, each once."""
+    found: list[Record] = []
+    for _, record in cells:
+        if record not in found:
+            found.append(record)
+    return found

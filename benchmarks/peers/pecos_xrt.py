@@ -1,0 +1,204 @@
+"""PECOS's XR-Transformer, asked by `quality lightxml`; in the environment of `pecos`.
+
+A question names a folder with X.npz, Y.npz, T.npz, texts.json and the encoder, and the minutes
+that training may take: a probe measures how long a step and the rest take, and the steps that fit
+are shared among the levels of the label tree as in the authors' published settings.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+import torch
+from pecos.xmc import Indexer, LabelEmbeddingFactory  # type: ignore[import-not-found]
+from pecos.xmc.xlinear.model import XLinearModel  # type: ignore[import-not-found]
+from pecos.xmc.xtransformer.matcher import (  # type: ignore[import-not-found]
+    TransformerMatcher,
+)
+from pecos.xmc.xtransformer.model import XTransformer  # type: ignore[import-not-found]
+from pecos.xmc.xtransformer.module import (  # type: ignore[import-not-found]
+    MLProblemWithText,
+)
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.kit import timed
+from benchmarks.peers.at_work import latency
+from benchmarks.process import MEGABYTE, forget_peak, peak
+
+BATCH = 32
+PROBE_TEXTS, PROBE_STEPS = 320, (3, 9)
+LEAST_STEPS = 50  # per level, even if that takes longer than allowed
+LEAST_SHARE = 0.5  # of the minutes is for steps, even if all else takes more than the other half
+SHARES = (600, 800, 1200)  # steps of the levels in the published settings; deeper: as the last
+
+
+def main() -> None:
+    """Answer questions until there are no more; what PECOS prints is dropped."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    print(json.dumps({"version": f"libpecos {metadata.version('libpecos')}"}), file=answers,
+          flush=True)  # fmt: skip
+    for line in sys.stdin:
+        try:
+            task = json.loads(line)
+            answer = pace(task) if task["mode"] == "pace" else measure(task)
+        except Exception as problem:  # a peer's failure is a result
+            answer = {"failed": f"{type(problem).__name__}: {problem}"[:200]}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+def measure(task: dict[str, Any]) -> dict[str, Any]:
+    """All figures but the quality of the ranking, which goes to ranking.npz."""
+    torch.set_num_threads(task["threads"])
+    torch.manual_seed(task["seed"])
+    np.random.seed(task["seed"])
+    texts, asked, features, relevant, rows = load(task)
+    params = settings(task)
+    levels, plan = planned(task, texts, features, relevant, params)
+    forget_peak()
+    model, fit = timed(lambda: train(texts, features, relevant, settings(task, levels)))
+    memory = peak()
+    with tempfile.TemporaryDirectory(dir=task["folder"]) as place:
+        model.save(place)
+        size = sum(path.stat().st_size for path in Path(place).rglob("*") if path.is_file())
+        model = XTransformer.load(place, is_predict_only=True)
+    rank(model, asked[:BATCH], rows[:BATCH], task)
+    found, cost = timed(lambda: rank(model, asked, rows, task).tocsr())
+    np.savez(Path(task["folder"]) / "ranking.npz", indptr=found.indptr, indices=found.indices,
+             data=found.data)  # fmt: skip
+    pairs = [(asked[row], rows[row : row + 1]) for row in range(min(1000, len(asked)))]
+    single = latency(lambda pair: rank(model, [pair[0]], pair[1], task), pairs)
+    return {"train_texts": len(texts), "labels": relevant.shape[1],
+            "train_seconds": fit.seconds, "train_cpu_seconds": fit.cpu_seconds,
+            "peak_mb": memory, "model_mb": size / MEGABYTE, "rank_seconds": cost.seconds, **single,
+            "steps": sum(levels), "levels": levels, "plan": plan,
+            "epochs": round(sum(levels) * BATCH / len(texts), 2)}  # fmt: skip
+
+
+def load(task: dict[str, Any]) -> Any:
+    """Training texts, texts to rank, and the three matrices."""
+    folder = Path(task["folder"])
+    texts, asked = json.loads((folder / "texts.json").read_text())
+    matrices = [sp.load_npz(folder / f"{name}.npz").tocsr().astype(np.float32) for name in "XYT"]
+    features, relevant, rows = map(sp.csr_matrix, matrices)
+    return texts, asked, features, relevant, rows
+
+
+def settings(task: dict[str, Any], levels: list[int] | None = None) -> Any:
+    """(train params, pred params): its defaults, or what its authors publish for Eurlex-4K."""
+    train = XTransformer.TrainParams.from_dict({}, recursive=True)
+    ranking = XTransformer.PredParams.from_dict({}, recursive=True)
+    matcher, reader = train.matcher_params_chain, ranking.matcher_params_chain
+    matcher.model_shortcut = str(Path(task["folder"]) / "encoder")
+    matcher.batch_size, matcher.batch_gen_workers = BATCH, task["threads"]
+    matcher.learning_rate, matcher.save_steps = task["rate"], 10**9  # only the last is kept
+    reader.truncate_length = task["tokens"]
+    for indexer in (train.preliminary_indexer_params, train.refined_indexer_params):
+        indexer.seed, indexer.threads = task["seed"], task["threads"]
+    if task["mode"] == "published":
+        matcher.negative_sampling, matcher.loss_function = "tfn+man", "weighted-squared-hinge"
+        matcher.bootstrap_method, matcher.threshold = "weighted-linear", 0.001
+        train.preliminary_indexer_params.max_leaf_size = 16
+        train.preliminary_indexer_params.min_codes = 16
+        train.refined_indexer_params.max_leaf_size = 16
+        train.refined_indexer_params.nr_splits = 8
+        reader.only_topk, reader.post_processor = 5, "l3-hinge"
+        _published_ranker(train.ranker_params, ranking.ranker_params)
+    if levels:
+        train.matcher_params_chain = [_with_steps(matcher, steps, task) for steps in levels]
+        ranking.matcher_params_chain = [reader] * len(levels)
+    return train, ranking
+
+
+def _published_ranker(train: Any, ranking: Any) -> None:
+    train.rel_mode, train.rel_norm = "induce", "l1"
+    model = train.hlm_args.model_chain
+    model.threshold, model.Cp, model.Cn = 0.001, 1.0, 2.0
+    ranking.hlm_args.model_chain.only_topk = 75
+    ranking.hlm_args.model_chain.post_processor = "l3-hinge"
+
+
+def _with_steps(matcher: Any, steps: int, task: dict[str, Any]) -> Any:
+    level = type(matcher).from_dict(matcher.to_dict())
+    level.max_steps = steps
+    if task["mode"] == "published":
+        level.warmup_steps = min(100, steps // 10)
+    return level
+
+
+def train(texts: list[str], features: Any, relevant: Any, params: Any) -> Any:
+    """From texts to the finished model."""
+    problem = MLProblemWithText(texts, relevant, X_feat=features)
+    return XTransformer.train(problem, train_params=params[0], pred_params=params[1])
+
+
+def rank(model: Any, texts: list[str], rows: Any, task: dict[str, Any]) -> Any:
+    """Without loader processes, which only cost time where texts are in memory."""
+    return model.predict(texts, X_feat=rows, only_topk=task["k"], batch_size=BATCH,
+                         batch_gen_workers=0, threads=task["threads"])  # fmt: skip
+
+
+def planned(
+    task: dict[str, Any], texts: list[str], features: Any, relevant: Any, params: Any
+) -> tuple[list[int], dict[str, float]]:
+    """Steps of each level, and the seconds by which they were chosen."""
+    start = time.perf_counter()
+    vectors = LabelEmbeddingFactory.create(relevant, features, method="pifa")
+    tree = Indexer.gen(vectors, train_params=params[0].preliminary_indexer_params)
+    depth = sum(level.shape[0] <= params[0].max_match_clusters for level in tree)
+    XLinearModel.train(features, relevant, C=tree, threads=task["threads"])
+    linear = time.perf_counter() - start
+    step, text = _pace(task, texts[:PROBE_TEXTS], PROBE_STEPS)
+    embedding = depth * len(texts) * text
+    left = max(task["minutes"] * 60 - linear - embedding, LEAST_SHARE * task["minutes"] * 60)
+    shares = [SHARES[min(level, len(SHARES) - 1)] for level in range(depth)]
+    steps = [max(LEAST_STEPS, int(left / step * share / sum(shares))) for share in shares]
+    return steps, {"linear_seconds": linear, "embedding_seconds": embedding, "step_seconds": step}
+
+
+def pace(task: dict[str, Any]) -> dict[str, Any]:
+    """Asked by `speed neural_training`: seconds of a step of the matcher alone."""
+    torch.set_num_threads(task["threads"])
+    texts = load(task)[0]
+    step, _ = _pace(task, texts, task["steps"])
+    return {"batch": BATCH, "step_seconds": step}
+
+
+def _pace(task: dict[str, Any], texts: list[str], asked: Sequence[int]) -> tuple[float, float]:
+    """Seconds of a training step over 16 clusters, and of reading one text.
+
+    A step: the difference between a longer and a shorter training, without what both begin with.
+    """
+    few = sp.csr_matrix(np.eye(16, dtype=np.float32)[np.arange(len(texts)) % 16])
+    root = sp.csc_matrix(np.ones((few.shape[1], 1), dtype=np.float32))
+    seconds = []
+    for steps in (asked[0], *asked):  # the first is for warming up
+        train, ranking = settings(task, [steps])
+        start = time.perf_counter()
+        matcher = TransformerMatcher.train(
+            MLProblemWithText(texts, few, C=root),
+            train_params=train.matcher_params_chain[0],
+            pred_params=ranking.matcher_params_chain[0],
+        )
+        seconds.append(time.perf_counter() - start)
+    step = (seconds[2] - seconds[1]) / (asked[1] - asked[0])
+    _, reading = timed(lambda: matcher.predict(texts, batch_size=BATCH, only_embeddings=True,
+                                               batch_gen_workers=task["threads"]))  # fmt: skip
+    text = reading.seconds / len(texts)
+    return max(step, BATCH * text), text  # a step at least reads its texts
+
+
+if __name__ == "__main__":
+    main()

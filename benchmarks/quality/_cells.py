@@ -1,0 +1,234 @@
+"""Cells of neural comparisons: a model is trained in one process and measured in another.
+
+Models that take long are kept in the work folder with what their training cost, so that a cell can
+be run alone, and a training that was killed goes on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.kit import Measurement, Options, dataset, say, timed, with_texts
+from benchmarks.peers.at_work import latency
+from benchmarks.process import MEGABYTE, alone, forget_peak, peak
+from benchmarks.record import source
+
+if TYPE_CHECKING:
+    from xmtc import Dataset, Model, Ranking
+
+KS = (1, 3, 5)
+METRICS = (*(f"P@{k}" for k in KS), "nDCG@5", *(f"PSP@{k}" for k in KS))
+PROBE = 384  # texts by which the speed of training is measured
+SPARE = 0.97  # of the time that is planned for
+
+
+@dataclass(frozen=True)
+class Job:
+    """A model to be trained: kind and settings, on the training part of a data set."""
+
+    name: str  # of the folder that keeps it
+    kind: str
+    data: str
+    settings: dict[str, Any]
+    held_out: int = 0  # texts that are not taught; kinds that hold out by themselves: 0
+    texts: int | None = None  # only so many, drawn with the seed
+    minutes: float = 0.0  # above 0: as many epochs as fit
+
+    def part(self, options: Options) -> Dataset:
+        """The texts that it is taught."""
+        train = some(with_texts(dataset(options, self.data)), self.texts, options.seed)
+        return train.split(self.held_out / len(train), options.seed)[0] if self.held_out else train
+
+
+def some(train: Dataset, texts: int | None, seed: int) -> Dataset:
+    """So many texts, drawn, and the labels that they carry."""
+    import numpy as np
+
+    if texts is None or texts >= len(train):
+        return train
+    drawn = np.random.default_rng(seed).choice(len(train), texts, replace=False)
+    return with_texts(train.take(np.sort(drawn)))
+
+
+def trained(job: Job, options: Options) -> tuple[Path, Measurement]:
+    """The folder of the model and what its training cost; an earlier one if it is the same."""
+    place = options.work / f"{job.data}-{job.name}"
+    asked = {"job": repr(job), "threads": options.threads, "seed": options.seed,
+             "subset": options.subset}  # fmt: skip
+    done = _read(place / "figures.json")
+    if done.get("asked") != asked:
+        place.mkdir(parents=True, exist_ok=True)
+        done = {"asked": asked, **alone(_train, job, options, place)}
+        (place / "figures.json").write_text(json.dumps(done))
+    else:
+        say(f"{job.data}, {job.name}: trained before, at commit {done['trained_commit']}")
+    return place / "model", {key: value for key, value in done.items() if key != "asked"}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def _train(job: Job, options: Options, place: Path) -> Measurement:
+    """In a process of its own, so that its peak of memory is the training's."""
+    import xmtc
+
+    xmtc.set_threads(options.threads)
+    part = job.part(options)
+    _warm_up(job, part)
+    config = _planned(job, part, place)
+    say(f"{job.data}, {job.name}: training, {config.get('training', {}).get('epochs', '')} epochs")
+    log, goes_on = place / "run" / "log.jsonl", (place / "run" / "checkpoints").exists()
+    if not goes_on:
+        log.unlink(missing_ok=True)
+    forget_peak()
+    model, cost = timed(lambda: xmtc.train(job.kind, part, config, run=place / "run"))
+    memory = peak()
+    xmtc.save(model, place / "model", overwrite=True)
+    lines = _lines(log)
+    seconds = _at_work(lines) if goes_on else cost.seconds
+    return {
+        "train_texts": len(part), "labels": len(part.labels),
+        "train_seconds": round(seconds, 1), "train_cpu_seconds": round(cost.cpu_seconds, 1),
+        "peak_mb": round(memory, 1), "model_mb": round(_bytes_in(place / "model") / MEGABYTE, 1),
+        "epochs": config.get("training", {}).get("epochs", 0),
+        "curve": _curve(lines, seconds), "config": config, "was_resumed": goes_on,
+        "trained_commit": source()["commit"][:9], "trained_dirty": source()["dirty"],
+    }  # fmt: skip
+
+
+def _warm_up(job: Job, part: Dataset) -> None:
+    """Kernels are compiled and modules imported before the clock starts."""
+    import xmtc
+
+    neural = {"training": {"epochs": 1, "validation": 0.0}} if "training" in job.settings else {}
+    few = with_texts(part.take(range(min(64, len(part)))))
+    xmtc.train(job.kind, few, _merged(job.settings, neural)).rank(list(few.texts[:4]), 5)
+
+
+def _planned(job: Job, part: Dataset, place: Path) -> dict[str, Any]:
+    """The settings with as many epochs as fit the minutes; decided once for a place."""
+    if not job.minutes:
+        return job.settings
+    plan = _read(place / "plan.json")
+    if plan.get("job") != repr(job):
+        training = job.settings["training"]
+        validating = training.get("validation", 0) * len(part) * training.get("validations", 1)
+        pace = _pace(job, part)
+        left = job.minutes * 60 * SPARE - pace["once"] - validating * pace["rank"]
+        plan = {"job": repr(job), "epochs": max(1, int(left / pace["epoch"])), **pace}
+        (place / "plan.json").write_text(json.dumps(plan))
+        say(f"an epoch takes about {pace['epoch']:.0f} s, reading {pace['once']:.0f} s")
+    return _in_epochs(job.settings, plan["epochs"], len(part))
+
+
+def _in_epochs(settings: dict[str, Any], epochs: int, texts: int) -> dict[str, Any]:
+    """`validations` in all becomes steps between two of them."""
+    training = dict(settings["training"])
+    many = training.pop("validations", 0)
+    batches = -(-texts // training.get("batch", 32))
+    between = max(1, epochs * batches // many) if many else 0
+    chosen = {"epochs": epochs, "patience": epochs, "validate_every": between}
+    return {**settings, "training": {**training, **chosen}}
+
+
+def _pace(job: Job, part: Dataset) -> dict[str, float]:
+    """Seconds for all texts: once (reading with frozen layers), per epoch; per ranked text."""
+    import xmtc
+
+    sample = some(part, PROBE, seed=0)
+    few = with_texts(sample.take(range(8)))
+
+    def seconds(texts: Dataset, epochs: int) -> float:
+        config = _merged(job.settings, {"training": {"epochs": epochs, "validation": 0.0}})
+        return timed(lambda: xmtc.train(job.kind, texts, config))[1].seconds
+
+    least, one, two = seconds(few, 1), seconds(sample, 1), seconds(sample, 2)
+    scale = len(part) / len(sample)
+    quick = xmtc.train(job.kind, few, _merged(job.settings, {"training": {"validation": 0.0}}))
+    ranked = timed(lambda: quick.rank(list(sample.texts), 5))[1].seconds / len(sample)
+    epoch = max(two - one, (one - least) / 2)  # reading is not dearer than learning
+    return {"epoch": epoch * scale, "rank": ranked,
+            "once": max(0.0, 2 * one - two - least) * scale}  # fmt: skip
+
+
+def _merged(settings: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Settings for a short training: no validation inside, nothing planned."""
+    merged = {**settings, **{key: {**settings.get(key, {}), **more[key]} for key in more}}
+    if "training" in merged:
+        merged["training"] = {
+            key: value for key, value in merged["training"].items() if key != "validations"
+        }
+    return merged
+
+
+def _lines(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def _at_work(lines: Sequence[dict[str, Any]]) -> float:
+    """Seconds between the lines of a log; those before it went on from a checkpoint are a break."""
+    return sum(
+        float(after["time"] - before["time"])
+        for before, after in pairwise(lines)
+        if "note" not in after
+    )
+
+
+def _curve(lines: Sequence[dict[str, Any]], seconds: float) -> list[dict[str, float]]:
+    """Validation figures by minute since the training began, reading included."""
+    if not lines:
+        return []
+    start = lines[-1]["time"] - seconds
+    return [
+        {"minute": round((line["time"] - start) / 60, 2), "step": line["step"],
+         **{name: round(value, 2) for name, value in line.items() if "@" in name}}
+        for line in lines if "P@1" in line
+    ]  # fmt: skip
+
+
+def asked(options: Options, data: str) -> Dataset:
+    """The test part; for a quick try only as many texts as are taught."""
+    test = dataset(options, data, "tst")
+    return test.take(range(min(len(test), options.subset))) if options.subset else test
+
+
+def measured(model: Model, options: Options, data: str, k: int = 10) -> Measurement:
+    """Quality on the test part, and the speed of many texts and of one, from raw text."""
+    import xmtc
+
+    test = asked(options, data).named_in(model.labels)
+    model.rank(list(test.texts[:32]), k)
+    ranking, cost = timed(lambda: model.rank(test.texts, k))
+    single = latency(lambda text: xmtc.predict(model, [text], k=5), list(test.texts))
+    return {**quality(ranking, test, model), "texts_per_second": len(test) / cost.seconds, **single}
+
+
+def quality(ranking: Ranking, test: Dataset, model: Model) -> dict[str, float]:
+    """The figures of one ranking of the test texts."""
+    from xmtc.evaluation.report import evaluate_ranking
+
+    metrics = evaluate_ranking(ranking, test.relevant, model.trained_on, ks=KS).metrics
+    return {name: metrics[name] for name in METRICS}
+
+
+def with_encoder(model: Any, **changes: Any) -> Any:
+    """The same lightxml with other settings of its encoder, such as int8=True."""
+    parts = model.to_parts()
+    encoder = {**parts.settings["encoder"], **changes}
+    return type(model).from_parts(replace(parts, settings={**parts.settings, "encoder": encoder}))
+
+
+def rounded(row: Measurement) -> Measurement:
+    """Figures with the digits that count."""
+    return {key: round(value, 3) if isinstance(value, float) else value
+            for key, value in row.items()}  # fmt: skip
+
+
+def _bytes_in(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

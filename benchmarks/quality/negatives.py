@@ -1,0 +1,100 @@
+"""lightxml with dynamic and with static negatives, the paper's ablation, in cluster mode."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from benchmarks.kit import Claim, Measurement, Options, chosen, dataset, say, timed
+from benchmarks.process import alone
+from benchmarks.quality import _cells
+from benchmarks.quality._cells import KS, Job
+
+DYNAMIC = "dynamic"
+VARIANTS = {DYNAMIC: "dynamic", "static": "static (S)", "static_own_encoder": "static (BS)"}
+SETTINGS: dict[str, Any] = {
+    "data": {"cve-libs": None, "debian-deps": 10_000},  # training texts, drawn with seed 0
+    "systems": list(VARIANTS),
+    "seeds": [0, 1],
+    "asked": 3_000,  # test texts at most, drawn with seed 0
+    "lightxml": {
+        "plain_up_to": 0,
+        "max_cluster": 16,
+        "beam": 16,
+        "encoder": {"trainable_layers": 2, "max_tokens": 64},
+        "training": {"epochs": 4, "validation": 0.0, "checkpoint_seconds": 1e9},
+    },
+    "remarks": [
+        "lightxml's defaults but for the settings above: cluster mode, small clusters, and short "
+        "enough that a run stays within ten minutes on two cores",
+        "static (S): the generator is trained first, for as many epochs, then it and the text "
+        "vector are frozen and the discriminator is trained for as many again; (BS): the "
+        "discriminator has an encoder of its own, begun from the generator's. So the static ones "
+        "take more time than the dynamic one",
+        "no checkpoint is chosen; the test texts are ranked once",
+        "runs: train_seconds and figures of each seed",
+    ],
+}
+LIMIT_MINUTES = 10
+
+
+def run(options: Options) -> list[Measurement]:
+    """One row per data set and kind of negatives: means over the seeds."""
+    names = chosen(options.only, list(SETTINGS["data"]), "--only")
+    keys = chosen(options.systems, SETTINGS["systems"], "--systems")
+    return [_row(name, key, options) for name in names for key in keys]
+
+
+def check(measurements: list[Measurement]) -> list[Claim]:
+    """Means of P@1, P@3 and P@5, beside the better of the static ones."""
+    claims = []
+    for name in dict.fromkeys(row["data"] for row in measurements):
+        figures = {row["system"]: mean(row[f"P@{k}"] for k in KS)
+                   for row in measurements if row["data"] == name}  # fmt: skip
+        ours = figures.pop(VARIANTS[DYNAMIC], None)
+        if ours is not None and figures:
+            ahead = ours - max(figures.values())
+            claims.append(Claim(f"{name}: mean of P@1, P@3, P@5 not below static negatives' "
+                                "(points ahead)", ahead >= 0, ahead))  # fmt: skip
+    if measurements:
+        longest = max(row["longest_seconds"] for row in measurements) / 60
+        claims.append(Claim(f"a run takes at most {LIMIT_MINUTES} minutes (longest)",
+                            longest <= LIMIT_MINUTES, longest))  # fmt: skip
+    return claims
+
+
+def _row(name: str, variant: str, options: Options) -> Measurement:
+    runs = [_once(name, variant, seed, options) for seed in SETTINGS["seeds"]]
+    names = ("train_seconds", *_cells.METRICS)
+    return {
+        "data": name, "system": VARIANTS[variant], "threads": options.threads,
+        "train_texts": runs[0]["train_texts"], "labels": runs[0]["labels"], "seeds": len(runs),
+        **{what: round(mean(run[what] for run in runs), 3) for what in names},
+        "longest_seconds": max(run["train_seconds"] for run in runs),
+        "trained_commit": runs[0]["trained_commit"],
+        "trained_dirty": any(run["trained_dirty"] for run in runs),
+        "runs": [{what: round(run[what], 3) for what in names} for run in runs],
+    }  # fmt: skip
+
+
+def _once(name: str, variant: str, seed: int, options: Options) -> Measurement:
+    settings = {**SETTINGS["lightxml"], "negatives": variant}
+    settings["training"] = {**settings["training"], "seed": seed}
+    texts = SETTINGS["data"][name]
+    job = Job(f"negatives-{variant}-{seed}", "lightxml", name, settings, texts=texts)
+    place, cost = _cells.trained(job, options)
+    row = cost | alone(_measure, place, name, options)
+    say(f"{name}, {variant}, seed {seed}: {row['train_seconds']:.0f} s, P@5 {row['P@5']:.2f}")
+    return row
+
+
+def _measure(place: Path, name: str, options: Options) -> Measurement:
+    import xmtc
+
+    xmtc.set_threads(options.threads)
+    model = xmtc.load(place)
+    test = _cells.some(dataset(options, name, "tst"), SETTINGS["asked"], seed=0)
+    test = test.named_in(model.labels)
+    ranking, _ = timed(lambda: model.rank(test.texts, max(KS)))
+    return _cells.quality(ranking, test, model)

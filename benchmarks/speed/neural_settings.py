@@ -1,0 +1,149 @@
+"""What each setting that makes neural training fast on a CPU brings, alone; attention by length."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.kit import Claim, Measurement, Options, Timing, in_turns, one, summary, timed
+
+DEFAULT, FP32 = "default", "cache in fp32"
+CHANGES: dict[str, dict[str, dict[str, Any]]] = {
+    DEFAULT: {},
+    "all layers learn": {"encoder": {"trainable_layers": -1}},
+    "frozen layers, no cache": {"encoder": {"frozen_cache": "none"}},
+    FP32: {"encoder": {"frozen_cache": "fp32"}},
+    "AdamW not fused": {"training": {"fused_adamw": False}},
+    "batches of any lengths": {"training": {"group_by_length": False}},
+    "dropout in the encoder": {"encoder": {"dropout": -1.0}},
+    "eager attention": {"encoder": {"attention": "eager"}},
+}
+SETTINGS: dict[str, Any] = {
+    "data": "xmtc.datasets.debian(), its first training texts, all 18,542 labels",
+    "texts": 64,
+    "tokens": 128,
+    "attention_tokens": [32, 128, 256],
+    "attention_texts": 8,
+    "changes": CHANGES,
+    "remarks": [
+        "lightxml's default encoder and training, one epoch, one setting changed at a time; the "
+        "output layer has a row for every label",
+        "cpu_seconds: of an epoch; reading: of what the frozen layers make of the texts, once for "
+        "all epochs, and near 0 where an earlier row had left the same; cache_mb: on disk",
+        "attention: one batch forward and back, all layers, texts joined until they fill the "
+        "tokens, no padding",
+        "processor time counts, because the machine may be busy; medians over rounds in turns",
+    ],
+}
+SLACK = 0.95  # of measuring: what is as fast may look a little slower
+
+
+def run(options: Options) -> list[Measurement]:
+    """One row per change, then one per length and attention."""
+    import xmtc
+
+    xmtc.set_threads(options.threads)
+    train, _ = xmtc.datasets.debian()
+    some = train.take(range(options.subset or SETTINGS["texts"]))
+    return [*_epochs(some, options), *_attention(train.texts, options)]
+
+
+def check(measurements: list[Measurement]) -> list[Claim]:
+    """Every setting that is there for speed does no harm; fp16 is there for the disk."""
+    ours, whole = (one(measurements, change=change) for change in (DEFAULT, FP32))
+    share = ours["cache_mb"] / whole["cache_mb"]
+    claims = [Claim("the cache takes half of what fp32 takes (times)", share < 0.55, share)]
+    ours = ours["texts_per_cpu_second"]
+    for change in [change for change in CHANGES if change not in (DEFAULT, FP32)]:
+        times = ours / one(measurements, change=change)["texts_per_cpu_second"]
+        claims.append(Claim(f"the default is as fast as: {change} (times)", times >= SLACK, times))
+    for tokens in SETTINGS["attention_tokens"]:
+        fast, plain = (
+            one(measurements, change=f"attention: {way}", tokens=tokens)["texts_per_cpu_second"]
+            for way in ("sdpa", "eager")
+        )
+        claims.append(Claim(f"sdpa is as fast as eager at {tokens} tokens (times)",
+                            fast / plain >= SLACK, fast / plain))  # fmt: skip
+    return claims
+
+
+def _epochs(some: Any, options: Options) -> list[Measurement]:
+    rows: dict[str, Measurement] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        ways = {
+            change: partial(_epoch, some, change, Path(folder), rows, options) for change in CHANGES
+        }
+        timings = in_turns(ways, options.repeats)
+    return [
+        {"change": change, "tokens": SETTINGS["tokens"],
+         **_speed(len(some), timings[change]), **rows[change]}
+        for change in CHANGES
+    ]  # fmt: skip
+
+
+def _epoch(
+    some: Any, change: str, folder: Path, rows: dict[str, Measurement], options: Options
+) -> Timing:
+    """Time of one epoch; what came before it is noted in the first round."""
+    from xmtc.core.config import from_dict, merged, to_dict
+    from xmtc.models.lightxml import Config
+    from xmtc.neural.batches.tokens import tokenise
+    from xmtc.neural.devices import seeded
+    from xmtc.neural.encoders.encoder import make_encoder
+    from xmtc.neural.encoders.frozen import FrozenSource, source_of
+    from xmtc.neural.heads.flat import Flat
+    from xmtc.neural.training.loop import fit
+    from xmtc.neural.training.task import LabelTask, Net
+
+    fixed = {"encoder": {"max_tokens": SETTINGS["tokens"]}, "training": {"epochs": 1}}
+    config = from_dict(Config, merged(merged(to_dict(Config()), fixed), CHANGES[change]))
+    with seeded(options.seed):
+        encoder = make_encoder(some.texts, config.encoder)
+        tokens = tokenise(some.texts, encoder.tokenizer, encoder.cut)
+        source, reading = timed(lambda: source_of(encoder, tokens, folder))
+        cached = source.states.nbytes / 1e6 if isinstance(source, FrozenSource) else 0.0
+        known = {"reading": round(reading.cpu_seconds, 2), "cache_mb": round(cached, 1)}
+        rows.setdefault(change, known)  # later rounds find the cache
+        head = Flat(encoder.dim, len(some.labels), mean=False)
+        net = Net(source.encoder, head, config.dropout)
+        task = LabelTask(net, source, some.relevant, config.training, dict)
+        return timed(lambda: fit(task, replace(config.training, validation=0.0), "speed"))[1]
+
+
+def _attention(texts: Sequence[str], options: Options) -> list[Measurement]:
+    from xmtc.neural.encoders.encoder import make_encoder
+    from xmtc.neural.settings import EncoderConfig
+
+    joined = [" ".join(texts[start : start + 40]) for start in range(0, 4000, 40)]
+    joined = joined[: SETTINGS["attention_texts"]]
+    ways: dict[tuple[str, int], Callable[[], Timing]] = {}
+    for tokens in SETTINGS["attention_tokens"]:
+        encoder = make_encoder(joined, EncoderConfig(max_tokens=tokens, dropout=0.0)).train()
+        for way in ("sdpa", "eager"):
+            ways[way, tokens] = partial(_pass, encoder, joined, way)
+    for work in ways.values():
+        work()  # untimed: the first one allocates
+    timings = in_turns(ways, options.repeats)
+    return [
+        {"change": f"attention: {way}", "tokens": tokens, **_speed(len(joined), found)}
+        for (way, tokens), found in timings.items()
+    ]
+
+
+def _pass(encoder: Any, texts: list[str], way: str) -> Timing:
+    from xmtc.neural.batches.tokens import tokenise
+    from xmtc.neural.encoders.attention import seconds_of
+
+    tokens = tokenise(texts, encoder.tokenizer, encoder.cut)
+    batch = encoder.layout.batch(tokens, list(range(len(texts))))
+    encoder.body.use(way)
+    return timed(lambda: seconds_of(encoder, batch))[1]
+
+
+def _speed(texts: int, timings: Sequence[Timing]) -> Measurement:
+    found = summary(timings)
+    return {"texts_per_cpu_second": round(texts / found["cpu_seconds"], 2), **found}

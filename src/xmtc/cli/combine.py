@@ -1,0 +1,84 @@
+"""`xmtc combine OUT MODEL1 MODEL2 ...`"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from xmtc.cli.reading import read, reading_options
+from xmtc.cli.show import json_option, megabytes, print_json, print_table
+
+if TYPE_CHECKING:
+    from xmtc.models.combining import Learned
+
+HOWS = ("average", "logit", "sigmoid", "softmax", "rank_average", "round_robin")
+
+
+@click.command("combine")
+@click.argument("out", type=click.Path())
+@click.argument("models", nargs=-1, required=True, type=click.Path())
+@click.option("--how", default="average", show_default=True, type=click.Choice(HOWS),
+              help="How the members' rankings become one.")  # fmt: skip
+@click.option("--validation", "data", type=click.Path(),
+              help="Labelled texts that no model was trained on, to learn weights from.",
+              )  # fmt: skip
+@click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE",
+              help="A setting of `ensemble`, e.g. weights=0.7,0.3; repeatable.")  # fmt: skip
+@click.option("--overwrite", is_flag=True, help="Replace a model that is already there.")
+@click.option("--split", default="validation", show_default=True,
+              help="Which part of a data folder.")  # fmt: skip
+@reading_options
+@json_option
+def command(
+    out: str, models: tuple[str, ...], how: str, data: str | None, pairs: tuple[str, ...],
+    overwrite: bool, split: str, as_json: bool, **reading: Any,
+) -> None:  # fmt: skip
+    """Combine trained MODELS into one that is saved to the folder OUT, with its members inside.
+
+    They may be of any kind and know different labels. With --validation each gets the weight that
+    suits these texts best: never worse on them than equal weights, nor than one model alone.
+    """
+    from xmtc.core import config, store
+    from xmtc.models import api, ensemble
+
+    values = config.merged({"how": how}, config.assignments(pairs))
+    settings = config.from_dict(ensemble.Config, values)
+    store.check_target(out, overwrite)
+    members = [api.load(model) for model in models]
+    combined = ensemble.of(members, settings)
+    found = None
+    if data is not None:
+        found = ensemble.learn_weights(members, read(data, split, **reading), settings)
+        combined = ensemble.weighted(members, found.weights, settings)
+    api.save(combined, out, overwrite)
+    size = store.size_on_disk(out)
+    result = {"folder": out, "members": len(combined.members), "labels": len(combined.labels),
+              "how": settings.how, "bytes": size}  # fmt: skip
+    if as_json:
+        print_json(result | (_plain(found, models, settings.metric) if found else {}))
+        return
+    if found:
+        _print(found, models, settings.metric)
+    click.echo(
+        f"Combined {len(combined.members)} models with {len(combined.labels):,} labels by "
+        f"{settings.how}; saved {megabytes(size)} to {out}"
+    )
+
+
+def _plain(found: Learned, models: tuple[str, ...], metric: str) -> dict[str, Any]:
+    return {
+        "weights": dict(zip(models, found.weights, strict=True)), "metric": metric,
+        "alone": dict(zip(models, found.alone, strict=True)),
+        "equal_weights": found.plain, "these_weights": found.figure,
+    }  # fmt: skip
+
+
+def _print(found: Learned, models: tuple[str, ...], metric: str) -> None:
+    rows = [
+        [model, f"{weight:.2f}", f"{alone:.2f}"]
+        for model, weight, alone in zip(models, found.weights, found.alone, strict=True)
+    ]
+    rows += [["with equal weights", "", f"{found.plain:.2f}"]]
+    rows += [["with these weights", "", f"{found.figure:.2f}"]]
+    print_table(["model", "weight", metric], rows, "On the validation texts, percent")

@@ -1,0 +1,99 @@
+"""The output layer first, alone: on vectors as the encoder makes them before it is taught.
+
+An output layer that knows nothing sends the encoder in all directions. Once it knows what can be
+read from the vectors as they are, the encoder learns what is missing.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from xmtc.core import run
+from xmtc.core.arrays import Array, Csr, Longs, as_csr
+from xmtc.core.progress import step
+from xmtc.neural.batches.grouping import shuffled_batches, sorted_batches
+from xmtc.neural.devices import device
+from xmtc.neural.encoders.encoder import RANKING_TOKENS
+from xmtc.neural.encoders.frozen import Source
+from xmtc.neural.settings import TrainingConfig
+from xmtc.neural.shards import texts_of_all
+from xmtc.neural.training.loop import fit
+from xmtc.neural.training.task import LabelTask, Net
+
+WIDER = 2  # batches than those that the encoder learns with
+
+
+@dataclass(frozen=True)
+class HeadTask:
+    """An output layer that learns from vectors which do not change."""
+
+    net: Any
+    read: Net  # brings vectors to its standard
+    vectors: Array  # (texts, dim) as the encoder made them
+    relevant: Csr  # (texts, labels)
+    config: TrainingConfig
+
+    @property
+    def parts(self) -> Mapping[str, tuple[nn.Module, float]]:
+        """The output layer alone."""
+        return {"head": (self.net, self.config.head_first_rate)}
+
+    def batches(self, epoch: int) -> Sequence[Longs]:
+        """Texts of all lengths together, in an order of the epoch's own."""
+        ones = np.ones(len(self.vectors), np.int64)
+        return shuffled_batches(
+            ones, self.config.batch, self.config.batch, [self.config.seed, epoch]
+        )
+
+    def loss(self, rows: Longs) -> Tensor:
+        """Summed over these texts."""
+        read = self.read.standardised(torch.from_numpy(self.vectors[rows]).to(device()))
+        vectors = [self.read.dropout(read)]
+        if self.config.shard_labels:
+            rows, vectors = texts_of_all(rows, *vectors)
+        loss: Tensor = self.net.loss(vectors[0], as_csr(self.relevant[rows]))
+        return loss
+
+    def measure(self) -> dict[str, float]:
+        """Nothing is held out."""
+        return {}
+
+
+def teach_head(task: LabelTask, vectors: Array, key: str) -> None:
+    """Teach the output layer of the task alone, for `head_epochs` passes over the vectors."""
+    config = replace(
+        task.config, epochs=task.config.head_epochs, batch=WIDER * task.config.batch, accumulate=1,
+        average_from=None, validate_every=0,
+    )  # fmt: skip
+    with run.below("head"):
+        fit(HeadTask(task.net.head, task.net, vectors, task.relevant, config), config, key)
+
+
+def vectors_of(source: Source, cache: Path, key: str) -> Array:
+    """(texts, dim) of all the source's texts; read once, kept in the cache."""
+    path = cache / f"vectors-{key}.npy"
+    if not path.exists():
+        draft = path.with_suffix(f".{uuid.uuid4().hex[:8]}.npy")
+        np.save(draft, _read(source))
+        draft.rename(path)
+    found: Array = np.load(path)
+    return found
+
+
+def _read(source: Source) -> Array:
+    count, encoder = len(source.tokens), source.encoder.eval()
+    vectors = np.empty((count, encoder.dim), np.float32)
+    lengths = source.lengths * source.tokens.piece_counts
+    with step("reading with the untaught encoder", count) as advance, torch.no_grad():
+        for rows in sorted_batches(lengths, np.arange(count), count, RANKING_TOKENS):
+            vectors[rows] = encoder(source.batch(rows)).float().cpu().numpy()
+            advance(len(rows))
+    return vectors

@@ -1,0 +1,135 @@
+"""Benchmarks of neural models: time that is planned and counted, claims, tables, plots."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks import neural_tables, plots
+from benchmarks.kit import Options
+from benchmarks.memory import lightxml_rust
+from benchmarks.quality import _cells, lightxml, negatives
+from benchmarks.speed import neural_training
+from tests.benchmarks.test_tables import claim, record
+
+CURVE = [{"minute": m, "step": 9, **{f"P@{k}": m + k for k in (1, 3, 5)}} for m in (1.0, 2.0)]
+
+
+def row(system, data="eurlex4k-proxy", **figures):
+    return {
+        "data": data, "system": system, "train_seconds": 600.0, "texts_per_second": 80.0,
+        "single_p50_ms": 12.0, "single_p99_ms": 20.0, "model_mb": 90.0, "peak_mb": 900.0,
+        "epochs": 3, "nDCG@5": 60.0,
+        **{f"{name}@{k}": 50.0 for name in ("P", "PSP") for k in (1, 3, 5)}, **figures,
+    }  # fmt: skip
+
+
+def test_claims_are_about_the_average_and_the_better_of_the_peers():
+    rows = [row(lightxml.AVERAGE, **{"P@5": 60.0}), row(lightxml.TREE, **{"P@5": 59.1}),
+            row(lightxml.PEER, **{"P@5": 58.0}), row(lightxml.PEER_PUBLISHED, **{"P@5": 60.5}),
+            row(lightxml.NEURAL), row(lightxml.INT8, **{"P@1": 49.8})]  # fmt: skip
+    claims = lightxml.check(rows)
+    assert claim(claims, "XR-Transformer").figure == pytest.approx(-0.5)
+    assert not claim(claims, "XR-Transformer").holds
+    assert claim(claims, "above linear_tree").figure == pytest.approx(0.9)
+    assert not claim(claims, "above linear_tree").holds
+    assert claim(claims, "int8").holds
+    assert claim(claims, "minutes").figure == pytest.approx(10)
+
+
+def test_what_failed_or_was_not_run_is_claimed_nothing_of():
+    failed = {"data": "debian-deps", "system": lightxml.PEER, "failed": "> 1 min"}
+    assert lightxml.check([row(lightxml.AVERAGE, "debian-deps"), failed]) == []
+    assert negatives.check([]) == []
+
+
+def test_the_log_gives_a_curve_by_minute_and_a_break_does_not_count():
+    lines = [{"step": 1, "loss": 1.0, "time": 100.0}, {"step": 2, "P@1": 5.123, "time": 160.0},
+             {"step": 2, "note": "goes on from a checkpoint", "time": 9000.0},
+             {"step": 3, "P@1": 6.0, "time": 9060.0}]  # fmt: skip
+    assert _cells._at_work(lines) == 120
+    assert _cells._curve(lines[:2], 90.0) == [{"minute": 1.5, "step": 2, "P@1": 5.12}]
+    assert _cells._curve([], 1.0) == []
+
+
+def test_validations_are_spread_over_the_epochs():
+    settings = {"training": {"validations": 6, "metric": "P@5"}, "dropout": 0.1}
+    planned = _cells._in_epochs(settings, epochs=3, texts=3200)
+    assert planned == {"training": {"metric": "P@5", "epochs": 3, "patience": 3,
+                                    "validate_every": 50}, "dropout": 0.1}  # fmt: skip
+
+
+def test_a_model_is_trained_once_and_again_when_more_is_asked(tmp_path, monkeypatch):
+    made = []
+    monkeypatch.setattr(_cells, "alone", lambda work, job, *_: made.append(job) or
+                        {"trained_commit": "abc", "peak_mb": 1.0})  # fmt: skip
+    job, options = lightxml.tree_job("debian-deps"), Options(work=tmp_path)
+    first = _cells.trained(job, options)
+    assert _cells.trained(job, options) == first
+    assert len(made) == 1
+    _cells.trained(job, Options(work=tmp_path, seed=1))
+    assert len(made) == 2
+
+
+def test_tables_show_the_newest_cells_of_clean_code():
+    old = record(row(lightxml.NEURAL, **{"P@1": 11.1}), row(lightxml.TREE, **{"P@1": 48.0}))
+    dirty = record(row(lightxml.NEURAL, trained_dirty=True, **{"P@1": 99.9}))
+    new = record(row(lightxml.NEURAL, curve=CURVE, **{"P@1": 52.3}), commit="f" * 12)
+    text = neural_tables.beside_peers([dirty, new, old], "curves.svg")
+    assert "52.3/50.0/50.0" in text
+    assert "99.9" not in text
+    assert "11.1" not in text
+    assert "P@1/3/5 +4.3/+0.0/+0.0" in text
+    assert "](curves.svg)" in text
+    assert "](curves.svg)" not in neural_tables.beside_peers([old], "curves.svg")
+
+
+def test_without_records_there_is_a_sentence():
+    none = [neural_tables.training_speed([]), neural_tables.many_labels([]),
+            neural_tables.beside_peers([], ""),
+            neural_tables.static_beside_dynamic([], "")]  # fmt: skip
+    assert all("Not measured yet" in text for text in none)
+
+
+def test_dynamic_is_compared_with_the_better_static():
+    few = {"train_texts": 10, "labels": 5, "seeds": 2, "longest_seconds": 60.0}
+    rows = [row(system, **few, **{"P@1": points}) for system, points in
+            zip(negatives.VARIANTS.values(), (50.0, 49.0, 50.6), strict=True)]  # fmt: skip
+    found = claim(negatives.check(rows), "static")
+    assert not found.holds
+    assert found.figure == pytest.approx(-0.2)
+    assert "static (BS)" in neural_tables.static_beside_dynamic([record(*rows)], "bars.svg")
+
+
+def test_speed_is_claimed_with_reading_for_the_default_and_without_for_all_layers():
+    rows = [row(neural_training.ALL, texts_per_second=20.0),
+            row(neural_training.DEFAULT, texts_per_second=60.0, with_reading=28.0),
+            row(neural_training.TRAINER, texts_per_second=20.0)]  # fmt: skip
+    claims = neural_training.check(rows)
+    assert claim(claims, "default").figure == pytest.approx(1.4)
+    assert not claim(claims, "default").holds
+    assert claim(claims, "all layers").holds
+    said = record(*rows, claims=[found._asdict() for found in claims])
+    assert "| 60 | 28 |" in neural_tables.training_speed([said])
+
+
+def test_many_labels_have_limits():
+    rows = [{"what": "training", "peak_mb": 8100.0, "train_texts": 9, "labels": 7,
+             "train_seconds": 60.0, "model_mb": 3.0}]  # fmt: skip
+    rows += [{"what": what, "single_p50_ms": 6.0, "single_p99_ms": 9.0}
+             for what in ("long texts", "label side")]  # fmt: skip
+    claims = lightxml_rust.check(rows)
+    assert [found.holds for found in claims] == [False, True, False]
+    said = record(*rows, claims=[found._asdict() for found in claims])
+    assert "| label side | 6 | 9 |" in neural_tables.many_labels([said])
+
+
+def test_plots_are_the_same_for_the_same_records(tmp_path):
+    made = record(row(lightxml.NEURAL, curve=CURVE, tree_on_validation=CURVE[0]))
+    cells = neural_tables.curves_of([made])
+    bars = [(row(system), made) for system in negatives.VARIANTS.values()]
+    for name in ("a", "b"):
+        plots.draw_curves(cells, tmp_path / f"{name}.svg")
+        plots.draw_negatives(bars, tmp_path / f"{name}2.svg")
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    assert (tmp_path / "a2.svg").read_bytes() == (tmp_path / "b2.svg").read_bytes()
+    assert plots.is_fresh(tmp_path / "a2.svg", *neural_tables.records_of(bars))
+    assert not plots.is_fresh(tmp_path / "a.svg", record(commit="e" * 12))
