@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # Written last, so that an install that was interrupted is started again.
-READY := $(VENV)/ready
+READY := $(VENV)/ready-neural
 READY_TEST := $(VENV)/ready-test
 
 .DEFAULT_GOAL := help
@@ -47,8 +47,8 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 
 $(READY): pyproject.toml constraints.txt | $(BIN)/python
-	@echo "Installing xmtc into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@echo "Installing xmtc and PyTorch (CPU) into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[neural]'
 	@touch $@
 
 $(READY_TEST): $(READY)

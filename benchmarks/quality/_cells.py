@@ -7,6 +7,7 @@ be run alone, and a training that was killed goes on.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -59,15 +60,27 @@ def trained(job: Job, options: Options) -> tuple[Path, Measurement]:
     """The folder of the model and what its training cost; an earlier one if it is the same."""
     place = options.work / f"{job.data}-{job.name}"
     asked = {"job": repr(job), "threads": options.threads, "seed": options.seed,
-             "subset": options.subset}  # fmt: skip
+             "subset": options.subset, "defaults": _defaults(job.kind)}  # fmt: skip
+    if _read(place / "asked.json") != asked:
+        shutil.rmtree(place, ignore_errors=True)  # of another training, whole or not
+        place.mkdir(parents=True)
+        (place / "asked.json").write_text(json.dumps(asked))
     done = _read(place / "figures.json")
-    if done.get("asked") != asked:
-        place.mkdir(parents=True, exist_ok=True)
-        done = {"asked": asked, **alone(_train, job, options, place)}
-        (place / "figures.json").write_text(json.dumps(done))
-    else:
+    if done:
         say(f"{job.data}, {job.name}: trained before, at commit {done['trained_commit']}")
-    return place / "model", {key: value for key, value in done.items() if key != "asked"}
+        return place / "model", done
+    done = alone(_train, job, options, place)
+    (place / "figures.json").write_text(json.dumps(done))
+    return place / "model", done
+
+
+def _defaults(kind: str) -> dict[str, Any]:
+    """A model that was trained with other defaults is another one. As JSON gives it back."""
+    from xmtc.core import config
+    from xmtc.models.catalog import module_of
+
+    values: dict[str, Any] = json.loads(json.dumps(config.to_dict(module_of(kind).Config())))
+    return values
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -41,7 +41,8 @@ SETTINGS: dict[str, Any] = {
         "are 1,000 of the training texts, drawn; all else is taught",
         "linear_tree: default settings, all training texts",
         "average: the mean of the log odds of both scores, in equal parts; learned: weights by P@5 "
-        "on the validation texts, with a linear_tree that was not taught them, then used with the linear_tree of all texts",
+        "on the validation texts, with a linear_tree that was not taught them, then used with the "
+        "linear_tree of all texts",
         "the test texts are ranked once by each system, after everything was chosen",
         "PECOS: the same MiniLM weights and length, the same TF-IDF matrix as linear_tree, "
         "all training texts; number of steps such that clustering, tokenising, fine-tuning on each "
