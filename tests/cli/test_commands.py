@@ -483,7 +483,12 @@ def test_a_neural_training_leaves_its_log_and_curves_beside_the_model(capfd, fol
     out = tmp_path / "neural"
     train = ["train", "lightxml", folder / "trn.jsonl", "--out", out, *QUICK_NEURAL]
     assert xmtc(capfd, *train)[0] == 0
-    assert {path.name for path in Path(f"{out}.run").iterdir()} == {"log.jsonl", "curves.png"}
+    kept = {path.name for path in Path(f"{out}.run").iterdir()}
+    assert kept == {
+        "log.jsonl",
+        "curves.png",
+        "head",
+    }  # head: the same of the output layers' passes
     code, output, _ = xmtc(capfd, "evaluate", out, folder / "tst.jsonl.gz", "--json")
     assert code == 0
     assert json.loads(output)["texts"] == 200

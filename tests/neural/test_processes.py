@@ -116,7 +116,7 @@ def test_each_process_can_hold_its_rows_of_the_label_side_only(tmp_path, cluster
 
 
 def test_rows_of_each_process_go_on_after_a_kill(tmp_path):
-    settings = sharded(settings_of(clusters=True), checkpoint_seconds=0)
+    settings = sharded(settings_of(clusters=True), checkpoint_seconds=0, head_epochs=0)
     settings["dropout"] = 0.1
     whole = trained(tmp_path / "whole", settings, 2)
     codes, _ = started(tmp_path / "killed", settings, 2, kill_at=7)

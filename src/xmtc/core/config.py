@@ -47,10 +47,10 @@ def from_dict(cls: type[T], values: Mapping[str, Any]) -> T:
 
 
 def to_toml(config: Any) -> str:
-    """The settings as TOML. Unset ones are left out, since TOML has no null."""
+    """The settings as TOML. Unset ones are left out, or "none" where the default is a value."""
     import tomli_w
 
-    return tomli_w.dumps(_without_none(to_dict(config)))
+    return tomli_w.dumps(_without_null(to_dict(config), to_dict(type(config)())))
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
@@ -199,12 +199,16 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _without_none(values: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: _without_none(value) if isinstance(value, dict) else value
-        for name, value in values.items()
-        if value is not None
-    }
+def _without_null(values: dict[str, Any], defaults: Any) -> dict[str, Any]:
+    """What TOML can hold: it has no null."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        default = defaults.get(name) if isinstance(defaults, dict) else None
+        if isinstance(value, dict):
+            found[name] = _without_null(value, default)
+        elif value is not None or default is not None:
+            found[name] = "none" if value is None else value
+    return found
 
 
 def _assign(values: dict[str, Any], path: list[str], value: str, pair: str) -> None:
