@@ -29,7 +29,7 @@ BLOCKS = 8  # of one_vs_all's labels tried, of SIBLINGS each
 # Bytes that training holds per entry, by the arrays alive at once (measured with malloc's slack).
 LEARNING, PER_TERM = 34, 80  # of TF-IDF, per non-zero and per term
 ENCODED = 16  # TF-IDF kept, per non-zero
-THREADS = 6_000_000  # of threads and their small allocations, whatever the data
+THREADS = 4_000_000  # of threads and their small allocations, whatever the data
 ASSEMBLING = 28  # per weight of one_vs_all, when they are put together
 
 
