@@ -104,7 +104,7 @@ def _add_row(indptr, columns, values, row, factor, sums, own):
 
 @njit(cache=True, nogil=True)
 def _fill_direction(sums, direction):
-    """From the left centre to the right one, both of unit length; the left scale and cosine sum."""
+    """From the left centre to the right one, both of unit length; all rows' cosines to the left."""
     squares, both = np.zeros(2), 0.0
     for feature in range(len(sums)):
         left, right = sums[feature]
@@ -130,7 +130,7 @@ def _split(indptr, columns, values, features, rows, first, second, min_gain, max
     _add_row(indptr, columns, values, rows[first], 1.0, sums, 0)
     _add_row(indptr, columns, values, rows[second], 1.0, sums, 1)
     _fill_direction(sums, direction)
-    to_left = _all_to(indptr, columns, values, rows, sums)
+    to_left = _all_left(indptr, columns, values, rows, sums)
     side = np.zeros(count, np.bool_)  # True: right
     new_side = np.zeros(count, np.bool_)
     gap, gains = np.empty(count, np.float32), np.empty(max_passes)
@@ -156,7 +156,7 @@ def _split(indptr, columns, values, features, rows, first, second, min_gain, max
 
 
 @njit(cache=True, nogil=True)
-def _all_to(indptr, columns, values, rows, sums):
+def _all_left(indptr, columns, values, rows, sums):
     """Put all rows on the left; the sum of their cosines to the centre that was there."""
     centre = sums[:, 0].copy()
     sums.fill(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from xmtc.kernels.select import in_order
+from xmtc.kernels.select import mark_largest
 from xmtc.kernels.types import Floats, Ints, Longs, Matrix
 
 
@@ -50,20 +50,13 @@ def _largest_entries(indptr, columns, values, most):
         longest = max(longest, size)
         starts[row + 1] = starts[row] + min(size, most)
     kept_columns, kept_values = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.float32)
-    sizes = np.empty(longest, np.float32)
+    marks = np.empty(longest, np.bool_)
+    end = 0
     for row in range(len(indptr) - 1):
-        first, last, end = indptr[row], indptr[row + 1], starts[row]
-        limit, ties = np.float32(0), last - first
-        if last - first > most:
-            for entry in range(first, last):
-                sizes[entry - first] = -abs(values[entry])
-            limit, ties = -in_order(sizes[: last - first], most - 1), most
-            for entry in range(first, last):
-                ties -= abs(values[entry]) > limit
+        first, last = indptr[row], indptr[row + 1]
+        mark_largest(values[first:last], most, marks)
         for entry in range(first, last):
-            tied = abs(values[entry]) == limit and ties > 0
-            ties -= tied
-            if tied or abs(values[entry]) > limit:
+            if marks[entry - first]:
                 kept_columns[end], kept_values[end] = columns[entry], values[entry]
                 end += 1
     return starts, kept_columns, kept_values
@@ -116,23 +109,16 @@ def _gather(indptr, columns, values, rows, place_of):
 
 @njit(cache=True, nogil=True)
 def _keep_largest(columns, total, most):
-    """The columns with the largest sums move to the front, in their order."""
-    sums = np.empty(len(columns), np.float32)
-    for place in range(len(columns)):
-        sums[place] = -abs(total[columns[place]])
-    limit = -in_order(sums, most - 1)
-    ties = most
-    for column in columns:
-        ties -= abs(total[column]) > limit
+    """The columns with the largest sums move to the front, in their order; others' become 0."""
+    marks = np.empty(len(columns), np.bool_)
+    mark_largest(total[columns], most, marks)
     end = 0
-    for column in columns:
-        tied = abs(total[column]) == limit and ties > 0
-        ties -= tied
-        if tied or abs(total[column]) > limit:
-            columns[end] = column
+    for place in range(len(columns)):
+        if marks[place]:
+            columns[end] = columns[place]
             end += 1
         else:
-            total[column] = 0
+            total[columns[place]] = 0
     return end
 
 

@@ -1,7 +1,8 @@
-"""The value at a place of the sorted order, without sorting."""
+"""The value at a place of the sorted order, and which values are the largest, without sorting."""
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 
@@ -31,3 +32,19 @@ def in_order(values, wanted):
         else:
             break
     return values[wanted]
+
+
+@njit(cache=True, nogil=True)
+def mark_largest(values, most, marks):
+    """True for the `most` values that are the farthest from 0; of equals, the first."""
+    if len(values) <= most:
+        marks[: len(values)] = True
+        return
+    limit = -in_order(-np.abs(values), most - 1)
+    ties = most
+    for place in range(len(values)):
+        ties -= abs(values[place]) > limit
+    for place in range(len(values)):
+        tied = abs(values[place]) == limit and ties > 0
+        ties -= tied
+        marks[place] = tied or abs(values[place]) > limit

@@ -62,7 +62,8 @@ def encoder_from(parts: Parts, name: str, config: EncoderConfig) -> TextEncoder:
         encoder.finish()
     except (StoreError, MemoryError):  # a machine that is too small is no damage
         raise
-    except Exception as error:  # tokenizers raises no other; transformers may fail anywhere
+    # Strangers wrote the folder: tokenizers raises bare Exceptions, transformers may fail anywhere.
+    except Exception as error:
         raise StoreError(f"the encoder in the model folder is damaged: {error!r:.200}") from error
     return encoder
 

@@ -17,16 +17,15 @@ import torch
 from torch import Tensor, nn
 
 from xmtc.core import run
-from xmtc.core.arrays import Array, Csr, Longs, as_csr
+from xmtc.core.arrays import Array, Csr, Longs
 from xmtc.core.progress import step
 from xmtc.neural.batches.grouping import shuffled_batches, sorted_batches
 from xmtc.neural.devices import device
 from xmtc.neural.encoders.encoder import RANKING_TOKENS
 from xmtc.neural.encoders.frozen import Source
 from xmtc.neural.settings import TrainingConfig
-from xmtc.neural.shards import texts_of_all
 from xmtc.neural.training.loop import fit
-from xmtc.neural.training.task import LabelTask, Net
+from xmtc.neural.training.task import LabelTask, Net, head_loss
 
 WIDER = 2  # batches than those that the encoder learns with
 
@@ -56,11 +55,7 @@ class HeadTask:
     def loss(self, rows: Longs) -> Tensor:
         """Summed over these texts."""
         read = self.read.standardised(torch.from_numpy(self.vectors[rows]).to(device()))
-        vectors = [self.read.dropout(read)]
-        if self.config.shard_labels:
-            rows, vectors = texts_of_all(rows, *vectors)
-        loss: Tensor = self.net.loss(vectors[0], as_csr(self.relevant[rows]))
-        return loss
+        return head_loss(self.net, rows, [self.read.dropout(read)], self.relevant, self.config)
 
     def measure(self) -> dict[str, float]:
         """Nothing is held out."""

@@ -66,10 +66,7 @@ class LabelTask:
         others = () if self.chooser is None else (self._choosing_vectors(rows),)
         batch = thinned(self.source.batch(rows), self.config.tokens_seen)
         vectors = [self.net.dropout(self.net.standardised(self.net.encoder(batch))), *others]
-        if self.config.shard_labels:
-            rows, vectors = texts_of_all(rows, *vectors)
-        loss: Tensor = self.net.head.loss(vectors[0], as_csr(self.relevant[rows]), *vectors[1:])
-        return loss
+        return head_loss(self.net.head, rows, vectors, self.relevant, self.config)
 
     @torch.no_grad()
     def _choosing_vectors(self, rows: Longs) -> Tensor:
@@ -77,3 +74,13 @@ class LabelTask:
         vectors = self.chooser.encoder.eval()(self.chooser.batch(rows))
         chosen_by: Tensor = self.net.standardised(vectors)
         return chosen_by
+
+
+def head_loss(
+    head: Any, rows: Longs, vectors: Sequence[Tensor], relevant: Csr, config: TrainingConfig
+) -> Tensor:
+    """Of these texts; where label rows are shared out, of those that other processes read too."""
+    if config.shard_labels:
+        rows, vectors = texts_of_all(rows, *vectors)
+    loss: Tensor = head.loss(vectors[0], as_csr(relevant[rows]), *vectors[1:])
+    return loss
