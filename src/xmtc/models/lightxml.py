@@ -93,7 +93,9 @@ def _published(
 
 
 EURLEX_4K = _published(20, 10, 200, validation=200 / 15_449)
-AMAZONCAT_13K = _published(5, 2, 10_000, validation=4_000 / 1_186_239)
+AMAZONCAT_13K = _published(
+    5, 2, 10_000, validation=4_000 / 1_186_239, validate_every=20_000
+)  # fmt: skip
 WIKI10_31K = _published(30, 10, 300, validation=200 / 14_146)
 WIKI_500K = _published(
     10,
@@ -128,9 +130,10 @@ EURLEX_4K_TRIO = (
 )
 AMAZONCAT_13K_TRIO = (
     AMAZONCAT_13K,
-    _published(5, 2, 10_000, name="roberta-base", validation=4_000 / 1_186_239),
+    _published(5, 2, 10_000, name="roberta-base", validation=4_000 / 1_186_239,
+               validate_every=20_000),
     _published(5, 2, 10_000, name="xlnet-base-cased", tokens=128, batch=32,
-               validation=4_000 / 1_186_239),
+               validation=4_000 / 1_186_239, validate_every=20_000),
 )  # fmt: skip
 WIKI10_31K_TRIO = (
     WIKI10_31K,
@@ -214,7 +217,6 @@ def _taught(
     dataset: Dataset, held_out: Dataset | None, tree: LabelTree, config: Config, cache: Path
 ) -> LightXML:
     from xmtc.neural.training.lesson import prepared, teach
-    from xmtc.neural.training.loop import fit
 
     key = run.key_of(settings.to_dict(config), dataset)
     lesson = prepared(
@@ -241,15 +243,14 @@ def _taught(
     # encoder frozen, the discriminator on the same text vector or on an encoder of its own.
     head.teach("generator")
     teach(lesson, replace(task, measure=dict))
-    own = lesson
     if config.negatives == "static_own_encoder":
         encoders.append(copy.deepcopy(lesson.encoder))
-        own = lesson.read_by(encoders[1])
+    second = lesson.second(encoders[-1])
     lesson.encoder.requires_grad_(False)
     head.teach("labels")
-    second = own.task(head, dataset.relevant, config.dropout, measure)
+    labels = second.task(head, dataset.relevant, config.dropout, measure)
     with run.below("discriminator"):
-        fit(replace(second, chooser=task.source), config.training, key)
+        teach(second, replace(labels, chooser=task.source))
     return model()
 
 

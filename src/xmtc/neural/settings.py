@@ -38,6 +38,8 @@ class EncoderConfig:
                 "must be 0 or more, or -1 for all")  # fmt: skip
         require(self.dropout == -1 or 0 <= self.dropout < 1, "dropout", self.dropout,
                 "must lie between 0 and 1, or be -1")  # fmt: skip
+        require(self.vector != "pooler" or self.layers == 1, "layers", self.layers,
+                "a pooler reads one layer; use layers=1, or vector=cls")  # fmt: skip
         require(self.words >= 10, "words", self.words, "must be at least 10")
         require(8 <= self.width <= 8192, "width", self.width, "must lie between 8 and 8192")
 
@@ -84,6 +86,9 @@ class TrainingConfig:
         for name in ("encoder_rate", "head_rate", "head_first_rate", "epsilon"):
             require(getattr(self, name) > 0, name, getattr(self, name), "must be above 0")
         require(0 < self.tokens_seen <= 1, "tokens_seen", self.tokens_seen, "above 0, at most 1")
+        last = self.epochs + self.extra_epochs
+        require(self.average_from is None or 0 <= self.average_from < last, "average_from",
+                self.average_from, f"must be an epoch from 0 to {last - 1}, or none")  # fmt: skip
         for name in ("decay", "clip", "checkpoint_seconds"):
             require(getattr(self, name) >= 0, name, getattr(self, name), "must not be negative")
         for name in ("warmup", "validation"):

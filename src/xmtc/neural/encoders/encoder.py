@@ -43,7 +43,7 @@ class TextEncoder(nn.Module):
         if isinstance(self.body, transformer.Transformer):
             self.body.fastest = {}  # measured for training; a saved model would not know it
             self.body.use(self.body.ways[0])
-        if self.config.int8:
+        if self.config.int8 and device().type == "cpu":  # a graphics processor reads exactly
             self.reader = [quantised(self.body)]
 
     def forward(self, batch: Batch) -> Tensor:
@@ -76,7 +76,8 @@ def make_encoder(texts: Sequence[str], config: EncoderConfig) -> TextEncoder:
     """The encoder that the settings name; bilstm and cnn learn their words from the texts."""
     if config.name in OWN:
         tokenizer = words.word_tokenizer(texts, config.words)
-        return TextEncoder(own_body(config, tokenizer), tokenizer, words.LAYOUT, config)
+        body = own_body(config, tokenizer)
+        return TextEncoder(body, tokenizer, words.LAYOUT, config).to(device())
     folder = find(config.name)
     slow = transformer.load_tokenizer(folder)
     model = transformer.load(folder, config.attention, config.dropout)
@@ -95,7 +96,7 @@ def make_encoder(texts: Sequence[str], config: EncoderConfig) -> TextEncoder:
     return TextEncoder(
         transformer_body(model, config, "token_type_ids" in slow.model_input_names),
         tokenizer, layout, config,
-    )  # fmt: skip
+    ).to(device())  # fmt: skip
 
 
 def transformer_body(model: Any, config: EncoderConfig, with_types: bool) -> nn.Module:
@@ -109,6 +110,8 @@ def transformer_body(model: Any, config: EncoderConfig, with_types: bool) -> nn.
 
 def own_body(config: EncoderConfig, tokenizer: Any) -> nn.Module:
     """A BiLSTM or a CNN with new weights."""
+    if config.vector == "pooler":
+        raise ConfigError(f"vector='pooler': the encoder {config.name} has none; use mean or max.")
     kinds = {"bilstm": words.BiLstm, "cnn": words.Cnn}
     dropout = 0.2 if config.dropout < 0 else config.dropout
     return kinds[config.name](tokenizer.get_vocab_size(), config.width, dropout)

@@ -72,12 +72,13 @@ def load(folder: Path, attention: str, dropout: float) -> Any:
     """The encoder in a folder, its weights from safetensors only."""
     from transformers import AutoConfig, AutoModel
 
-    config = AutoConfig.from_pretrained(folder, local_files_only=True)
-    set_dropout(config, dropout)
     try:
+        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        set_dropout(config, dropout)
         with quiet():
             return AutoModel.from_pretrained(
                 folder, config=config, local_files_only=True, use_safetensors=True,
+                trust_remote_code=False,
                 attn_implementation=_implementation(attention), dtype=torch.float32,
             )  # fmt: skip
     except (OSError, ValueError) as error:
@@ -89,7 +90,9 @@ def load_tokenizer(folder: Path) -> Any:
     from transformers import AutoTokenizer
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False
+        )
     except (OSError, ValueError) as error:
         raise ConfigError(f"cannot read the tokenizer in {folder}: {error}") from error
     if not tokenizer.is_fast:

@@ -11,6 +11,8 @@ from xmtc.core.arrays import Array, Floats, Ints
 from xmtc.core.parts import Parts
 from xmtc.kernels.dense import chosen_dots
 
+BLOCK = 8192  # texts that are read at a time
+
 
 @dataclass(frozen=True)
 class Standard:
@@ -23,7 +25,9 @@ class Standard:
     def of(vectors: Floats) -> Standard:
         """So that these vectors have, over all, mean 0 and spread 1."""
         center = vectors.mean(0)
-        return Standard(center, float((vectors - center).std()) or 1.0)
+        blocks = (vectors[start : start + BLOCK] for start in range(0, len(vectors), BLOCK))
+        squares = sum(float(np.square(block - center).sum(dtype=np.float64)) for block in blocks)
+        return Standard(center, (squares / max(1, vectors.size)) ** 0.5 or 1.0)
 
     def folded(self, weights: Floats, bias: Floats) -> tuple[Floats, Floats]:
         """Weights and bias that give from raw vectors what these give from standard ones."""

@@ -66,7 +66,7 @@ def teach_head(task: LabelTask, vectors: Array, key: str) -> None:
     """Teach the output layer of the task alone, for `head_epochs` passes over the vectors."""
     config = replace(
         task.config, epochs=task.config.head_epochs, batch=WIDER * task.config.batch, accumulate=1,
-        average_from=None, validate_every=0,
+        extra_epochs=0, average_from=None, validate_every=0,
     )  # fmt: skip
     with run.below("head"):
         fit(HeadTask(task.net.head, task.net, vectors, task.relevant, config), config, key)
@@ -79,7 +79,7 @@ def vectors_of(source: Source, cache: Path, key: str) -> Array:
         draft = path.with_suffix(f".{uuid.uuid4().hex[:8]}.npy")
         np.save(draft, _read(source))
         draft.rename(path)
-    found: Array = np.load(path)
+    found: Array = np.load(path, mmap_mode="r")
     return found
 
 

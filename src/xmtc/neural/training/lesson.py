@@ -10,9 +10,10 @@ from typing import Any
 
 from xmtc.core.arrays import Array, Csr
 from xmtc.neural.batches.tokens import Tokens, tokenised
+from xmtc.neural.devices import device
 from xmtc.neural.encoders.attention import use_fastest
 from xmtc.neural.encoders.encoder import TextEncoder, make_encoder
-from xmtc.neural.encoders.frozen import Source, source_of
+from xmtc.neural.encoders.frozen import Source, digest_of, source_of
 from xmtc.neural.heads.scorer import Standard
 from xmtc.neural.settings import EncoderConfig, TrainingConfig
 from xmtc.neural.training.head_first import teach_head, vectors_of
@@ -37,14 +38,18 @@ class Lesson:
         self, head: Any, relevant: Csr, dropout: float, measure: Callable[[], dict[str, float]]
     ) -> LabelTask:
         """Encoder and output layer, to be taught together."""
-        net = Net(self.source.encoder, head, dropout, self.standard)
+        net = Net(self.source.encoder, head, dropout, self.standard).to(device())
         task = LabelTask(net, self.source, relevant, self.training, measure)
         use_fastest(self.encoder, self.source, task.batches(0), self.cache)
         return task
 
-    def read_by(self, encoder: TextEncoder) -> Lesson:
-        """The same texts, read by another encoder with the same tokens."""
-        return replace(self, encoder=encoder, source=source_of(encoder, self.tokens, self.cache))
+    def second(self, encoder: TextEncoder) -> Lesson:
+        """The same texts for a second training: read by an encoder that was taught already."""
+        same = encoder is self.encoder
+        source = self.source if same else source_of(encoder, self.tokens, self.cache)
+        key = f"{self.key}-second"
+        vectors = None if self.vectors is None else vectors_of(source, self.cache, key)
+        return replace(self, encoder=encoder, source=source, vectors=vectors, key=key)
 
 
 def prepared(
@@ -53,6 +58,9 @@ def prepared(
 ) -> Lesson:  # fmt: skip
     """Make the encoder and read the texts with what of it is frozen."""
     encoder = make_encoder(texts, encoder_config)
+    key = (
+        f"{key[:16]}-{digest_of(encoder)[:16]}"  # another encoder in its place is another training
+    )
     tokens = tokenised(texts, encoder.tokenizer, encoder.cut, cache)
     source = source_of(encoder, tokens, cache)
     wanted = (standardise or training.head_epochs > 0) and len(texts) > 0
