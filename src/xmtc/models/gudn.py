@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from xmtc.core import config as settings
 from xmtc.core import run
 from xmtc.core.arrays import Allowed, Floats, Inputs
@@ -25,6 +27,7 @@ from xmtc.models import lightxml
 from xmtc.models.lightxml import LightXML, check_readable, label_tree, output_layers
 from xmtc.models.validating import metrics_of, split_off
 from xmtc.neural.extra import require_neural
+from xmtc.neural.heads.added import with_nodes
 from xmtc.neural.settings import EncoderConfig, GuideConfig, TrainingConfig
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from xmtc.neural.training.task import LabelTask
 
 KIND = "gudn"
+SOME = 256  # texts or labels that are enough for an average
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,7 @@ class Gudn:
     config: Config
     ranker: LightXML
     trained_on: TrainedOn
+    middle: Floats  # (dim,) an average text: what new labels are measured by
     kind: str = KIND
 
     def __repr__(self) -> str:
@@ -111,10 +116,15 @@ class Gudn:
         """The k best labels, as lightxml ranks them."""
         return self.ranker.rank(inputs, k, allowed)
 
+    def said(self, labels: LabelSpace) -> list[str]:
+        """What these labels say, as label texts were read in training."""
+        return said(labels, self.config.guides.say, self.config.guides.underscores)
+
     def to_parts(self) -> Parts:
         """Everything needed to make this model again, the encoder and its tokenizer included."""
         inner = replace(self.ranker, trained_on=self.trained_on).to_parts()
-        return replace(inner, settings=settings.to_dict(self.config))
+        arrays = {**inner.arrays, "middle": self.middle}
+        return replace(inner, settings=settings.to_dict(self.config), arrays=arrays)
 
     @staticmethod
     def from_parts(parts: Parts) -> Gudn:
@@ -122,7 +132,8 @@ class Gudn:
         config = parts.config(Config)
         inner = replace(parts, settings=settings.to_dict(config.unguided()))
         ranker = replace(LightXML.from_parts(inner), kind=KIND)
-        return Gudn(config, ranker, parts.trained_on)
+        middle = parts.array("middle", np.float32, (ranker.encoders[0].dim,))
+        return Gudn(config, ranker, parts.trained_on, middle)
 
 
 def train(dataset: Dataset, config: Config) -> Gudn:
@@ -138,7 +149,29 @@ def train(dataset: Dataset, config: Config) -> Gudn:
         ranker = _taught(learned, held_out, tree, config, cache)
     ranker.encoders[0].finish()
     seen = dataset.trained_on()
-    return Gudn(config, replace(ranker, trained_on=seen), seen)
+    some = np.linspace(0, len(learned) - 1, min(SOME, len(learned))).astype(int)
+    middle = ranker.encode([learned.texts[row] for row in some]).mean(0)
+    return Gudn(config, replace(ranker, trained_on=seen), seen, middle)
+
+
+def with_labels(model: Gudn, labels: LabelSpace, vectors: Floats, seen: TrainedOn) -> Gudn:
+    """The model with more labels. Texts and label texts share a space, so a vector is enough.
+
+    labels: those of the model, then the new ones. vectors: (new labels, dim) what stands for each.
+    """
+    known, ranker = model.labels, model.ranker
+    some = np.linspace(0, len(known) - 1, min(SOME, len(known))).astype(int)
+    texts = model.said(known)
+    usual = model.encode([texts[label] for label in some]).mean(0)
+    last = with_nodes(ranker.scorers[-1], vectors, usual, model.middle)
+    tree, above = LabelTree.flat(len(labels)), ranker.scorers[:-1]
+    if above:
+        clusters = np.tile(np.arange(len(above[0].weights), dtype=np.int32), (len(vectors), 1))
+        likeliest = above[0].score(vectors, clusters).argmax(1).astype(np.int32)
+        parents = np.concatenate([ranker.tree.parents[-1], likeliest])
+        tree = LabelTree((*ranker.tree.parents[:-1], parents))
+    wider = replace(ranker, tree=tree, scorers=(*above, last), labels=labels, trained_on=seen)
+    return replace(model, ranker=wider, trained_on=seen)
 
 
 def _taught(

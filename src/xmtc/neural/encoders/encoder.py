@@ -94,7 +94,7 @@ def make_encoder(
         tokenizer = words.word_tokenizer(texts, config.words)
         return TextEncoder(own_body(config, tokenizer), tokenizer, words.LAYOUT, config)
     if config.name in OWN:
-        raise ConfigError(f"the encoder {config.name} has no pooler; use guide_features='concat'.")
+        raise ConfigError(f"the encoder {config.name} has no pooler; set guides.features='concat'.")
     folder = find(config.name)
     slow = transformer.load_tokenizer(folder)
     model = transformer.load(folder, config.attention, config.dropout)
@@ -126,7 +126,7 @@ def transformer_body(
     if config.vector == "pooler" and not has_one:
         raise ConfigError(f"vector='pooler': the encoder {config.name} has none; use cls or mean.")
     if pooler and not has_one:
-        raise ConfigError(f"the encoder {config.name} has no pooler; use guide_features='concat'.")
+        raise ConfigError(f"the encoder {config.name} has no pooler; set guides.features='concat'.")
     return transformer.Transformer(model, with_types)
 
 

@@ -130,7 +130,8 @@ class Training:
         speed = texts / (time.perf_counter() - started)
         mean = now.loss / now.texts
         advance(texts, self.pace.note(texts, mean, now.metrics, self.config.metric))
-        self.log.write(step=now.step, epoch=now.epoch, loss=loss, texts_per_second=round(speed, 1),
+        self.log.write(step=now.step, epoch=now.epoch, loss=loss, texts=texts,
+                       texts_per_second=round(speed, 1),
                        **getattr(self.task, "details", {}))  # fmt: skip
         if self._checkpoint_is_due():
             self._checkpoint()
