@@ -27,10 +27,12 @@ from xmtc.neural.devices import seeded
 from xmtc.neural.encoders.encoder import make_encoder
 from xmtc.neural.encoders.frozen import FrozenSource, source_of
 from xmtc.neural.heads.added import with_nodes
+from xmtc.neural.heads.chunked import Chunked
 from xmtc.neural.heads.flat import Flat
 from xmtc.neural.heads.scorer import DenseScorer
 from xmtc.neural.heads.two_level import TwoLevel
 from xmtc.neural.settings import EncoderConfig, GuideConfig, TrainingConfig
+from xmtc.neural.training import loop
 from xmtc.neural.training.guided import GuidedTask, half_square, mean_square
 from xmtc.neural.training.label_side import (
     OneHot,
@@ -39,6 +41,7 @@ from xmtc.neural.training.label_side import (
     labels_of,
     text_side,
 )
+from xmtc.neural.training.optimiser import Optimiser
 from xmtc.neural.training.task import LabelTask, Net
 
 ENCODER_ONLY = {"feature_weight": 0.0, "link_weight": 0.0}
@@ -387,3 +390,60 @@ def test_a_new_node_finds_an_average_text_as_likely_as_known_ones_do(many, with_
         steps = middle + np.outer([0.0, 1.0, 2.0], new[0] - usual).astype(np.float32)
         rising = wider.score(steps, np.array([[7]] * 3, np.int32))[:, 0]
         assert (np.diff(rising) > 0).all()
+
+
+def test_many_labels_learn_chunk_by_chunk_from_both_sides_what_they_learn_at_once(tmp_path):
+    """Chunks change as soon as their gradient is there: that of text and label text together."""
+    found = []
+    for kind in (lambda dim: Flat(dim, 6, False), lambda dim: Chunked(dim, 6, False, chunk=4)):
+        with seeded(0):
+            head = kind(32)
+        head.start_at_frequency(np.arange(1, 7), 12)
+        task, _, _ = guided(tmp_path, head=head, config=TrainingConfig(head_rate=0.1))
+        task.net.eval()
+        optimiser = Optimiser(task.parts, task.config)
+        optimiser.set_rates(1.0)
+        task.loss(np.arange(5)).backward()
+        optimiser.step(torch.amp.GradScaler("cpu", enabled=False))
+        found.append(head.scorers()[0])
+    assert np.abs(found[0].weights).max() > 0.05
+    np.testing.assert_allclose(found[0].weights, found[1].weights, atol=1e-4)
+    np.testing.assert_allclose(found[0].bias, found[1].bias, atol=1e-4)
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.mark.parametrize("guides", [{"order": "shuffled"}, {"labels_as": "one_hot"}],
+                         ids=["shuffled", "one-hot"])  # fmt: skip
+def test_a_killed_training_ends_as_if_it_had_not_been(guides, tmp_path, monkeypatch):
+    quick = settings(guides=guides, training={"epochs": 3, "batch": 4, "checkpoint_seconds": 0})
+    whole = xmtc.train("gudn", DATA, quick).rank(DATA.texts, 5)
+    real, steps = loop.Training._step, []
+
+    def until_killed(self, *rest):
+        real(self, *rest)
+        steps.append(1)
+        if len(steps) == 4:
+            raise Killed
+
+    monkeypatch.setattr(loop.Training, "_step", until_killed)
+    with pytest.raises(Killed):
+        xmtc.train("gudn", DATA, quick, run=tmp_path)
+    again = xmtc.train("gudn", DATA, quick, run=tmp_path).rank(DATA.texts, 5)
+    assert (again.scores == whole.scores).all()
+
+
+def test_a_folder_that_is_damaged_is_refused(partly):
+    parts = partly.to_parts()
+    for name, array in (("middle", np.zeros(3, np.float32)), ("middle", None),
+                        ("level0.bias", np.full_like(parts.arrays["level0.bias"], np.nan)),
+                        ("level0.weights", parts.arrays["level0.weights"][1:])):  # fmt: skip
+        arrays = {key: value for key, value in parts.arrays.items() if key != name}
+        if array is not None:
+            arrays[name] = array
+        with pytest.raises(xmtc.StoreError):
+            gudn.Gudn.from_parts(replace(parts, arrays=arrays))
+    with pytest.raises(xmtc.StoreError):
+        gudn.Gudn.from_parts(replace(parts, settings={**parts.settings, "dropout": 7}))

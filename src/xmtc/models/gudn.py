@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from xmtc.neural.training.task import LabelTask
 
 KIND = "gudn"
+PLAIN = lightxml.Config()
 SOME = 256  # texts or labels that are enough for an average
 
 
@@ -43,18 +44,24 @@ SOME = 256  # texts or labels that are enough for an average
 class Config:
     """lightxml, taught by the names of labels too: for labels that say what they mean."""
 
-    encoder: EncoderConfig = field(default_factory=lambda: lightxml.Config().encoder)
-    training: TrainingConfig = field(default_factory=lambda: lightxml.Config().training)
+    encoder: EncoderConfig = field(default_factory=lambda: PLAIN.encoder)
+    training: TrainingConfig = field(default_factory=lambda: PLAIN.training)
     guides: GuideConfig = field(default_factory=GuideConfig)
-    dropout: float = 0.2  # share of the text vector that is hidden in each training step
-    loss: Literal["sum", "mean"] = "sum"  # over labels; mean, as published, learns more slowly
-    start_at_frequency: bool = True  # begin with how frequent each label is, not by chance
-    standardise: bool = True  # output layers read vectors of mean 0, spread 1: learns much faster
-    plain_up_to: int = 32_000  # with more labels than this, clusters are ranked before labels
-    max_cluster: int = 100  # labels in a cluster, at most
-    cluster_seed: int = 0  # other clusters, e.g. for an ensemble
-    beam: int = 32  # clusters whose labels a text is taught and ranked with
-    bottleneck: int = 256  # size of a label's vector
+    dropout: float = PLAIN.dropout  # share of the text vector that is hidden in each training step
+    loss: Literal["sum", "mean"] = PLAIN.loss  # over labels; mean, as published, learns more slowly
+    start_at_frequency: bool = (
+        PLAIN.start_at_frequency
+    )  # begin with how frequent each label is, not by chance
+    standardise: bool = (
+        PLAIN.standardise
+    )  # output layers read vectors of mean 0, spread 1: learns much faster
+    plain_up_to: int = (
+        PLAIN.plain_up_to
+    )  # with more labels than this, clusters are ranked before labels
+    max_cluster: int = PLAIN.max_cluster  # labels in a cluster, at most
+    cluster_seed: int = PLAIN.cluster_seed  # other clusters, e.g. for an ensemble
+    beam: int = PLAIN.beam  # clusters whose labels a text is taught and ranked with
+    bottleneck: int = PLAIN.bottleneck  # size of a label's vector
 
     def __post_init__(self) -> None:
         self.unguided()  # which checks what both have
