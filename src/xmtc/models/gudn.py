@@ -49,15 +49,9 @@ class Config:
     guides: GuideConfig = field(default_factory=GuideConfig)
     dropout: float = PLAIN.dropout  # share of the text vector that is hidden in each training step
     loss: Literal["sum", "mean"] = PLAIN.loss  # over labels; mean, as published, learns more slowly
-    start_at_frequency: bool = (
-        PLAIN.start_at_frequency
-    )  # begin with how frequent each label is, not by chance
-    standardise: bool = (
-        PLAIN.standardise
-    )  # output layers read vectors of mean 0, spread 1: learns much faster
-    plain_up_to: int = (
-        PLAIN.plain_up_to
-    )  # with more labels than this, clusters are ranked before labels
+    start_at_frequency: bool = PLAIN.start_at_frequency  # begin with how frequent labels are
+    standardise: bool = PLAIN.standardise  # output layers read vectors of mean 0, spread 1
+    plain_up_to: int = PLAIN.plain_up_to  # with more labels, clusters are ranked before labels
     max_cluster: int = PLAIN.max_cluster  # labels in a cluster, at most
     cluster_seed: int = PLAIN.cluster_seed  # other clusters, e.g. for an ensemble
     beam: int = PLAIN.beam  # clusters whose labels a text is taught and ranked with
