@@ -71,6 +71,21 @@ def draw_negatives(cells: Sequence[tuple[Measurement, Record]], path: Path) -> N
             axes.legend(frameon=False, fontsize=8)
 
 
+def draw_feature_loss(cells: Sequence[tuple[Measurement, Record]], path: Path) -> None:
+    """The loss of gudn's feature guide by epoch, a panel for each data set."""
+    sets = list(dict.fromkeys(row["data"] for row, _ in cells))
+    with _figure(len(sets), path, [record for _, record in cells]) as panels:
+        for axes, name in zip(panels, sets, strict=True):
+            for row in (row for row, _ in cells if row["data"] == name):
+                points = row["feature_curve"]
+                axes.plot([point["epoch"] for point in points],
+                          [point["loss"] for point in points], "o-", markersize=3,
+                          label=row["system"].removeprefix("+ "))  # fmt: skip
+            axes.set(title=name, xlabel="epochs", ylabel="feature loss", yscale="log",
+                     xlim=(0, None))  # fmt: skip
+            axes.legend(frameon=False, fontsize=8)
+
+
 @contextmanager
 def _figure(panels: int, path: Path, records: Sequence[Record]) -> Iterator[list[Any]]:
     """Panels to draw on; written in the end, the same bytes for the same records."""

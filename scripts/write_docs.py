@@ -15,7 +15,7 @@ from xmtc.models.catalog import KINDS, module_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import neural_tables, plots, tables
+from benchmarks import gudn_tables, neural_tables, plots, tables
 from benchmarks.quality import negatives
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,6 +23,7 @@ MODELS = ROOT / "docs" / "models"
 PLOT = MODELS / "linear_tree_growth.svg"
 CURVES = MODELS / "lightxml_curves.svg"
 NEGATIVES = MODELS / "lightxml_negatives.svg"
+FEATURE_LOSS = MODELS / "gudn_feature_loss.svg"
 
 
 def main() -> None:
@@ -54,10 +55,16 @@ def stale_plots() -> dict[Path, Callable[[], None]]:
     curves = neural_tables.curves_of(tables.records("quality_lightxml"))
     bars = list(neural_tables.newest(tables.records("quality_negatives"),
                                      list(negatives.VARIANTS.values())).values())  # fmt: skip
+    losses = gudn_tables.curves_of(tables.records("quality_gudn"))
     every: list[tuple[Path, list[tables.Record], Callable[[], None]]] = [
         (PLOT, growth, lambda: plots.draw_growth(growth[0], PLOT)),
         (CURVES, neural_tables.records_of(curves), lambda: plots.draw_curves(curves, CURVES)),
         (NEGATIVES, neural_tables.records_of(bars), lambda: plots.draw_negatives(bars, NEGATIVES)),
+        (
+            FEATURE_LOSS,
+            neural_tables.records_of(losses),
+            lambda: plots.draw_feature_loss(losses, FEATURE_LOSS),
+        ),
     ]
     return {path: draw for path, records, draw in every
             if records and not plots.is_fresh(path, *records)}  # fmt: skip
@@ -79,6 +86,10 @@ def _measured(path: Path) -> str:
         page = _fill(page, "negatives", static)
         page = _fill(page, "speed", neural_tables.training_speed(newest("speed_neural_training")))
         page = _fill(page, "labels", neural_tables.many_labels(newest("memory_lightxml_rust")))
+    if path.stem == "gudn":
+        page = _fill(page, "guides", gudn_tables.guides(newest("quality_gudn"), FEATURE_LOSS.name))
+        page = _fill(page, "new labels", gudn_tables.unseen(newest("quality_new_labels")))
+        page = _fill(page, "costs", gudn_tables.costs(newest("speed_gudn")))
     return page
 
 

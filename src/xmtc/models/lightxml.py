@@ -161,7 +161,7 @@ class LightXML:
 
     def encode(self, inputs: Inputs) -> Floats:
         """(texts, dim) what the scorers read."""
-        _check_readable(inputs)
+        check_readable(inputs, self.kind)
         return np.concatenate([encoder.encode(inputs) for encoder in self.encoders], axis=1)
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
@@ -201,11 +201,11 @@ class LightXML:
 def train(dataset: Dataset, config: Config) -> LightXML:
     """Cluster the labels where there are many, then teach encoder and output layers together."""
     require_neural(KIND)
-    _check_readable(dataset.inputs)
+    check_readable(dataset.inputs, KIND)
     from xmtc.neural.devices import seeded
 
     learned, held_out = split_off(dataset, config.training)
-    tree = _label_tree(learned, config)
+    tree = label_tree(learned, config)
     with seeded(config.training.seed), run.cache() as cache:
         model = _taught(learned, held_out, tree, config, cache)
     for encoder in model.encoders:
@@ -222,7 +222,7 @@ def _taught(
     lesson = prepared(
         dataset.texts, config.encoder, config.training, cache, key, config.standardise
     )
-    head = _head(dataset, tree, lesson.encoder.dim, config)
+    head = output_layers(dataset, tree, lesson.encoder.dim, config)
     encoders = [lesson.encoder]
 
     def model() -> LightXML:
@@ -254,7 +254,10 @@ def _taught(
     return model()
 
 
-def _head(dataset: Dataset, tree: LabelTree, dim: int, config: Config) -> Flat | Chunked | TwoLevel:
+def output_layers(
+    dataset: Dataset, tree: LabelTree, dim: int, config: Config
+) -> Flat | Chunked | TwoLevel:
+    """One layer over all labels, or generator and discriminator; not taught anything yet."""
     from xmtc.neural.heads.chunked import CHUNK, Chunked
     from xmtc.neural.heads.flat import Flat
     from xmtc.neural.heads.two_level import TwoLevel
@@ -278,7 +281,7 @@ def _head(dataset: Dataset, tree: LabelTree, dim: int, config: Config) -> Flat |
     return head
 
 
-def _label_tree(dataset: Dataset, config: Config) -> LabelTree:
+def label_tree(dataset: Dataset, config: Config) -> LabelTree:
     """Clusters of labels whose texts share words, or no clusters."""
     if len(dataset.labels) <= config.plain_up_to:
         return LabelTree.flat(len(dataset.labels))
@@ -289,9 +292,10 @@ def _label_tree(dataset: Dataset, config: Config) -> LabelTree:
     return balanced_tree(pifa(features, dataset.relevant), halves)
 
 
-def _check_readable(inputs: Inputs) -> None:
+def check_readable(inputs: Inputs, kind: str) -> None:
+    """Raise when these are no texts."""
     if hasattr(inputs, "shape"):
-        raise DataError("lightxml reads texts, not a feature matrix; use linear_tree for that.")
+        raise DataError(f"{kind} reads texts, not a feature matrix; use linear_tree for that.")
 
 
 def _saved_tree(parts: Parts) -> LabelTree:

@@ -95,3 +95,35 @@ class TrainingConfig:
             require(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")
         require(not self.shard_labels or self.precision != "fp16", "shard_labels", True,
                 "does not go with fp16; take bf16")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class GuideConfig:
+    """What the texts of labels teach while training; a guide of weight 0 costs nothing."""
+
+    feature_weight: float = 1.0  # feature guide: a text's vector is drawn to its labels'
+    link_weight: float = 1.0  # link guide: the output layer finds the labels in their own text too
+    text_weight: float = 1.0  # of the loss that needs no guide
+    features: Literal["concat", "pooler"] = "concat"  # what is drawn; pooler: the authors' code
+    distance: Literal["mean", "paper"] = "mean"  # mean of squares, or the paper's sum / 2 texts
+    labels_as: Literal["text", "one_hot"] = "text"  # one_hot: no text, a small network; ablation
+    say: Literal["text", "name", "both"] = "text"  # text: the description if there is one
+    max_tokens: int = 64  # all labels of a text are one label text, which is cut here
+    order: Literal["fixed", "shuffled"] = "fixed"  # of labels; shuffled: anew in each epoch
+    underscores: Literal["space", "keep"] = "space"  # keep: the authors' code
+
+    def __post_init__(self) -> None:
+        for name in ("feature_weight", "link_weight", "text_weight"):
+            require(getattr(self, name) >= 0, name, getattr(self, name), "must not be negative")
+        require(8 <= self.max_tokens <= 1 << 16, "max_tokens", self.max_tokens,
+                "must lie between 8 and 65536")  # fmt: skip
+
+    @property
+    def guides(self) -> bool:
+        """Whether there is any guide at all."""
+        return self.feature_weight > 0 or self.link_weight > 0
+
+    @property
+    def pooler(self) -> bool:
+        """Whether a guide needs the encoder's own pooler."""
+        return self.feature_weight > 0 and self.features == "pooler"

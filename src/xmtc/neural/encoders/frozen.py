@@ -89,6 +89,14 @@ def source_of(encoder: TextEncoder, tokens: Tokens, cache: Path) -> Source:
     return FrozenSource(upper, tokens, _states(encoder, frozen, tokens, cache))
 
 
+def beside(source: Source, encoder: TextEncoder, tokens: Tokens, cache: Path) -> Source:
+    """How the same encoder, of which the source has the trained part, reads other texts."""
+    if isinstance(source, TokenSource):
+        return replace(source, tokens=tokens)
+    frozen = transformer.freeze_below(encoder.body.model, encoder.config.trainable_layers)
+    return replace(source, tokens=tokens, states=_states(encoder, frozen, tokens, cache))
+
+
 def _upper(encoder: TextEncoder, frozen: int) -> TextEncoder | None:
     """The trainable part, if it does with the frozen states what the whole encoder does."""
     whole = encoder.body

@@ -42,11 +42,11 @@ class Transformer(nn.Module):
 
     def forward(self, batch: Batch, layers: int) -> tuple[Tensor, ...]:
         """The last `layers` states, (pieces, length, width) each, the last layer first."""
-        return self.run(self.inputs(batch), layers)
+        return self.with_pooled(batch, layers)[0]
 
     def pooled(self, batch: Batch) -> Tensor:
         """(pieces, width) what the encoder's own pooler makes of it."""
-        pooled: Tensor = self.model(**self.inputs(batch)).pooler_output
+        pooled: Tensor = self.with_pooled(batch, 1)[1]
         return pooled
 
     def inputs(self, batch: Batch) -> dict[str, Tensor]:
@@ -56,16 +56,16 @@ class Transformer(nn.Module):
             return {"inputs_embeds": batch.states, "attention_mask": batch.mask, **types}
         return {"input_ids": batch.ids, "attention_mask": batch.mask, **types}
 
-    def run(self, inputs: dict[str, Tensor], layers: int) -> tuple[Tensor, ...]:
-        """See `forward`."""
+    def with_pooled(self, batch: Batch, layers: int) -> tuple[tuple[Tensor, ...], Any]:
+        """Both; None where the pooler should be."""
+        inputs = self.inputs(batch)
         if self.fastest:
             length = inputs["attention_mask"].shape[1]
             fitting = (size for size in self.fastest if size >= length)
             self.use(self.fastest[min(fitting, default=max(self.fastest))])
-        if layers == 1:
-            return (self.model(**inputs).last_hidden_state,)
-        states = self.model(**inputs, output_hidden_states=True).hidden_states
-        return tuple(states[::-1][:layers])
+        read = self.model(**inputs, output_hidden_states=layers > 1)
+        last = (read.last_hidden_state,) if layers == 1 else read.hidden_states[::-1][:layers]
+        return tuple(last), getattr(read, "pooler_output", None)
 
 
 def load(folder: Path, attention: str, dropout: float) -> Any:

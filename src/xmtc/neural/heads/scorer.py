@@ -61,8 +61,7 @@ class DenseScorer:
 
     def score(self, encoded: Floats, candidates: Ints) -> Floats:
         """(texts, width), from 0 to 1."""
-        vectors = encoded[:, self.start : self.stop]
-        vectors = vectors if self.bottleneck is None else self.bottleneck(vectors)
+        vectors = self.read(encoded)
         if _is_everything(candidates, len(self.weights)):
             scores = vectors @ self.weights.T
         else:
@@ -70,6 +69,11 @@ class DenseScorer:
         if self.bias is not None:
             scores = scores + self.bias[candidates]
         return expit(scores, dtype=np.float32)  # type: ignore[no-any-return]
+
+    def read(self, encoded: Floats) -> Floats:
+        """(texts, dim) what the weights are multiplied with."""
+        vectors = encoded[:, self.start : self.stop]
+        return vectors if self.bottleneck is None else self.bottleneck(vectors)
 
     def of_raw(self, standard: Standard | None) -> DenseScorer:
         """The same scores from vectors that were not brought to this standard."""

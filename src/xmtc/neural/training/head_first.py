@@ -24,6 +24,7 @@ from xmtc.neural.devices import device
 from xmtc.neural.encoders.encoder import RANKING_TOKENS
 from xmtc.neural.encoders.frozen import Source
 from xmtc.neural.settings import TrainingConfig
+from xmtc.neural.training.guided import GuidedTask
 from xmtc.neural.training.loop import fit
 from xmtc.neural.training.task import LabelTask, Net, head_loss
 
@@ -62,7 +63,7 @@ class HeadTask:
         return {}
 
 
-def teach_head(task: LabelTask, vectors: Array, key: str) -> None:
+def teach_head(task: LabelTask | GuidedTask, vectors: Array, key: str) -> None:
     """Teach the output layer of the task alone, for `head_epochs` passes over the vectors."""
     config = replace(
         task.config, epochs=task.config.head_epochs, batch=WIDER * task.config.batch, accumulate=1,

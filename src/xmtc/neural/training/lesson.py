@@ -16,6 +16,7 @@ from xmtc.neural.encoders.encoder import TextEncoder, make_encoder
 from xmtc.neural.encoders.frozen import Source, digest_of, source_of
 from xmtc.neural.heads.scorer import Standard
 from xmtc.neural.settings import EncoderConfig, TrainingConfig
+from xmtc.neural.training.guided import GuidedTask
 from xmtc.neural.training.head_first import teach_head, vectors_of
 from xmtc.neural.training.loop import fit
 from xmtc.neural.training.task import LabelTask, Net
@@ -54,13 +55,14 @@ class Lesson:
 
 def prepared(
     texts: Sequence[str], encoder_config: EncoderConfig, training: TrainingConfig, cache: Path,
-    key: str, standardise: bool = False,
+    key: str, standardise: bool = False, pooler: bool = False,
 ) -> Lesson:  # fmt: skip
-    """Make the encoder and read the texts with what of it is frozen."""
-    encoder = make_encoder(texts, encoder_config)
-    key = (
-        f"{key[:16]}-{digest_of(encoder)[:16]}"  # another encoder in its place is another training
-    )
+    """Make the encoder and read the texts with what of it is frozen.
+
+    pooler: keep the encoder's own, although its vector is made without it.
+    """
+    encoder = make_encoder(texts, encoder_config, pooler)
+    key = f"{key[:16]}-{digest_of(encoder)[:16]}"  # with another encoder it is another training
     tokens = tokenised(texts, encoder.tokenizer, encoder.cut, cache)
     source = source_of(encoder, tokens, cache)
     wanted = (standardise or training.head_epochs > 0) and len(texts) > 0
@@ -69,7 +71,7 @@ def prepared(
     return Lesson(encoder, tokens, source, vectors, standard, training, cache, key)
 
 
-def teach(lesson: Lesson, task: LabelTask) -> None:
+def teach(lesson: Lesson, task: LabelTask | GuidedTask) -> None:
     """The output layer alone first, where the settings say so, then everything."""
     if lesson.vectors is not None and lesson.training.head_epochs:
         teach_head(task, lesson.vectors, lesson.key)

@@ -29,7 +29,10 @@ SCALE = ("scale", "_growth_tracker")  # what fp16 remembers from step to step
 
 
 class Task(Protocol):
-    """What a model must say to be trained."""
+    """What a model must say to be trained.
+
+    A task may have `details`, more figures of its last batch, which are logged.
+    """
 
     @property
     def net(self) -> nn.Module:
@@ -129,7 +132,9 @@ class Training:
         speed = texts / (time.perf_counter() - started)
         mean = now.loss / now.texts
         advance(texts, self.pace.note(texts, mean, now.metrics, self.config.metric))
-        self.log.write(step=now.step, epoch=now.epoch, loss=loss, texts_per_second=round(speed, 1))
+        self.log.write(step=now.step, epoch=now.epoch, loss=loss, texts=texts,
+                       texts_per_second=round(speed, 1),
+                       **getattr(self.task, "details", {}))  # fmt: skip
         if self._checkpoint_is_due():
             self._checkpoint()
         if self.after_step is not None:
