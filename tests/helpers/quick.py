@@ -12,10 +12,10 @@ from typing import Any
 
 def quick_settings(kind: str, **others: Any) -> dict[str, Any]:
     """What tests pass to `train`."""
-    return {**lightxml(), **others} if kind == "lightxml" else others
+    return {**neural(), **others} if kind in ("lightxml", "aplc") else others
 
 
-def lightxml() -> dict[str, Any]:
+def neural() -> dict[str, Any]:
     return {
         "encoder": {"name": tiny_bert(), "max_tokens": 32, "trainable_layers": -1},
         "training": {"epochs": 20, "encoder_rate": 3e-3, "head_rate": 2e-2},

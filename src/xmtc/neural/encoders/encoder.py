@@ -92,10 +92,9 @@ def make_encoder(texts: Sequence[str], config: EncoderConfig) -> TextEncoder:
     tokenizer = slow.backend_tokenizer
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    return TextEncoder(
-        transformer_body(model, config, "token_type_ids" in slow.model_input_names),
-        tokenizer, layout, config,
-    )  # fmt: skip
+    # XLNet's tokenizer gives segment ids that matter without saying that its encoder wants them.
+    with_types = "token_type_ids" in slow.model_input_names or any(layout.after_types)
+    return TextEncoder(transformer_body(model, config, with_types), tokenizer, layout, config)
 
 
 def transformer_body(model: Any, config: EncoderConfig, with_types: bool) -> nn.Module:
