@@ -111,10 +111,10 @@ def make_encoder(
     tokenizer = slow.backend_tokenizer
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    return TextEncoder(
-        transformer_body(model, config, "token_type_ids" in slow.model_input_names, pooler),
-        tokenizer, layout, config,
-    ).to(device())  # fmt: skip
+    # XLNet's tokenizer gives segment ids that matter without saying that its encoder wants them.
+    with_types = "token_type_ids" in slow.model_input_names or any(layout.after_types)
+    body = transformer_body(model, config, with_types, pooler)
+    return TextEncoder(body, tokenizer, layout, config).to(device())
 
 
 def transformer_body(
