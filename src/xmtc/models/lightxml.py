@@ -23,11 +23,11 @@ from xmtc.core.parts import Parts, trusted
 from xmtc.core.ranking import Ranking
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
-from xmtc.evaluation.report import evaluate_ranking
 from xmtc.labels.trees import TreeConfig, balanced_tree
 from xmtc.labels.vectors import pifa
+from xmtc.models.validating import metrics_of, split_off
 from xmtc.neural.extra import require_neural
-from xmtc.neural.heads.scorer import DenseScorer, Standard, load_discriminator, load_generator
+from xmtc.neural.heads.scorer import DenseScorer, load_discriminator, load_generator
 from xmtc.neural.settings import EncoderConfig, TrainingConfig
 from xmtc.text import tfidf
 
@@ -201,9 +201,7 @@ def train(dataset: Dataset, config: Config) -> LightXML:
     _check_readable(dataset.inputs)
     from xmtc.neural.devices import seeded
 
-    learned, held_out = dataset, None
-    if config.training.validation and len(dataset) > 1:
-        learned, held_out = dataset.split(config.training.validation, config.training.seed)
+    learned, held_out = split_off(dataset, config.training)
     tree = _label_tree(learned, config)
     with seeded(config.training.seed), run.cache() as cache:
         model = _taught(learned, held_out, tree, config, cache)
@@ -215,64 +213,44 @@ def train(dataset: Dataset, config: Config) -> LightXML:
 def _taught(
     dataset: Dataset, held_out: Dataset | None, tree: LabelTree, config: Config, cache: Path
 ) -> LightXML:
-    from xmtc.neural.batches.tokens import tokenised
-    from xmtc.neural.encoders.attention import use_fastest
-    from xmtc.neural.encoders.encoder import make_encoder
-    from xmtc.neural.encoders.frozen import source_of
-    from xmtc.neural.training.head_first import teach_head, vectors_of
+    from xmtc.neural.training.lesson import prepared, teach
     from xmtc.neural.training.loop import fit
-    from xmtc.neural.training.task import LabelTask, Net
 
-    encoder = make_encoder(dataset.texts, config.encoder)
-    tokens = tokenised(dataset.texts, encoder.tokenizer, encoder.cut, cache)
-    source = source_of(encoder, tokens, cache)
-    head = _head(dataset, tree, encoder.dim, config)
     key = run.key_of(settings.to_dict(config), dataset)
-    untaught = config.standardise or config.training.head_epochs > 0
-    vectors = vectors_of(source, cache, key) if untaught and len(dataset) else None
-    standard = Standard.of(vectors) if config.standardise and vectors is not None else None
-    encoders = [encoder]
+    lesson = prepared(
+        dataset.texts, config.encoder, config.training, cache, key, config.standardise
+    )
+    head = _head(dataset, tree, lesson.encoder.dim, config)
+    encoders = [lesson.encoder]
 
     def model() -> LightXML:
-        scorers = tuple(each.of_raw(standard) for each in head.scorers(len(encoders) - 1))
+        scorers = tuple(each.of_raw(lesson.standard) for each in head.scorers(len(encoders) - 1))
         labels, seen = dataset.labels, dataset.trained_on()
         return LightXML(config, tuple(encoders), tree, scorers, labels, seen)
 
     def measure() -> dict[str, float]:
         for each in encoders:
             each.eval()
-        return {} if held_out is None else _metrics(model(), held_out)
+        return metrics_of(model(), held_out)
 
-    net = Net(source.encoder, head, config.dropout, standard)
-    task = LabelTask(net, source, dataset.relevant, config.training, measure)
-    use_fastest(encoder, source, task.batches(0), cache)
-    dynamic = tree.depth == 1 or config.negatives == "dynamic"
-    if not dynamic:
-        head.teach("generator")
-    if vectors is not None and config.training.head_epochs:
-        teach_head(task, vectors, key)
-    if dynamic:
-        fit(task, config.training, key)
+    task = lesson.task(head, dataset.relevant, config.dropout, measure)
+    if tree.depth == 1 or config.negatives == "dynamic":
+        teach(lesson, task)
         return model()
     # Static negatives, the paper's ablation: first the generator alone, then, with it and its
     # encoder frozen, the discriminator on the same text vector or on an encoder of its own.
-    fit(replace(task, measure=dict), config.training, key)
+    head.teach("generator")
+    teach(lesson, replace(task, measure=dict))
+    own = lesson
     if config.negatives == "static_own_encoder":
-        encoders.append(copy.deepcopy(encoder))
-        source = source_of(encoders[1], tokens, cache)
-        use_fastest(encoders[1], source, task.batches(0), cache)
-    encoder.requires_grad_(False)
+        encoders.append(copy.deepcopy(lesson.encoder))
+        own = lesson.read_by(encoders[1])
+    lesson.encoder.requires_grad_(False)
     head.teach("labels")
-    net = Net(source.encoder, head, config.dropout, standard)
-    task = replace(task, net=net, source=source, chooser=task.source)
+    second = own.task(head, dataset.relevant, config.dropout, measure)
     with run.below("discriminator"):
-        fit(task, config.training, key)
+        fit(replace(second, chooser=task.source), config.training, key)
     return model()
-
-
-def _metrics(model: LightXML, held_out: Dataset) -> dict[str, float]:
-    found = evaluate_ranking(model.rank(held_out.texts, 5), held_out.relevant).metrics
-    return {name: found[name] for name in ("P@1", "P@3", "P@5", "nDCG@5")}
 
 
 def _head(dataset: Dataset, tree: LabelTree, dim: int, config: Config) -> Flat | Chunked | TwoLevel:

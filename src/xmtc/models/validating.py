@@ -1,0 +1,29 @@
+"""Held-out texts, by which a training chooses its best moment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xmtc.core.dataset import Dataset
+from xmtc.core.interfaces import Model
+from xmtc.evaluation.report import evaluate_ranking
+
+if TYPE_CHECKING:
+    from xmtc.neural.settings import TrainingConfig
+
+METRICS = ("P@1", "P@3", "P@5", "nDCG@5")
+
+
+def split_off(dataset: Dataset, training: TrainingConfig) -> tuple[Dataset, Dataset | None]:
+    """What is taught, and what is held out; None: nothing."""
+    if training.validation and len(dataset) > 1:
+        return dataset.split(training.validation, training.seed)
+    return dataset, None
+
+
+def metrics_of(model: Model, held_out: Dataset | None) -> dict[str, float]:
+    """Figures on the held-out texts; empty when there are none."""
+    if held_out is None:
+        return {}
+    found = evaluate_ranking(model.rank(held_out.texts, 5), held_out.relevant).metrics
+    return {name: found[name] for name in METRICS}
