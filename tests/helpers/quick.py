@@ -12,10 +12,11 @@ from typing import Any
 
 def quick_settings(kind: str, **others: Any) -> dict[str, Any]:
     """What tests pass to `train`."""
-    return {**lightxml(), **others} if kind == "lightxml" else others
+    neural = ("lightxml", "xbert")
+    return {**tiny(), **others} if kind in neural else others
 
 
-def lightxml() -> dict[str, Any]:
+def tiny() -> dict[str, Any]:
     return {
         "encoder": {"name": tiny_bert(), "max_tokens": 32, "trainable_layers": -1},
         "training": {"epochs": 20, "encoder_rate": 3e-3, "head_rate": 2e-2},

@@ -51,7 +51,7 @@ class TextEncoder(nn.Module):
         return self._vectors(self.body, batch)
 
     def _vectors(self, body: Any, batch: Batch) -> Tensor:
-        if self.config.vector == "pooler":
+        if self.config.vector == "pooler" or self.config.name == "xttention":
             pieces = body.pooled(batch)
         else:
             states = body(batch, self.layers)
@@ -75,7 +75,7 @@ class TextEncoder(nn.Module):
 def make_encoder(texts: Sequence[str], config: EncoderConfig) -> TextEncoder:
     """The encoder that the settings name; bilstm and cnn learn their words from the texts."""
     if config.name in OWN:
-        tokenizer = words.word_tokenizer(texts, config.words)
+        tokenizer = words.word_tokenizer(texts, config.words, config.name == "xttention")
         return TextEncoder(own_body(config, tokenizer), tokenizer, words.LAYOUT, config)
     folder = find(config.name)
     slow = transformer.load_tokenizer(folder)
@@ -108,10 +108,11 @@ def transformer_body(model: Any, config: EncoderConfig, with_types: bool) -> nn.
 
 
 def own_body(config: EncoderConfig, tokenizer: Any) -> nn.Module:
-    """A BiLSTM or a CNN with new weights."""
-    kinds = {"bilstm": words.BiLstm, "cnn": words.Cnn}
+    """A BiLSTM, a CNN or an X-ttention with new weights."""
+    kinds = {"bilstm": words.BiLstm, "cnn": words.Cnn, "xttention": words.Xttention}
     dropout = 0.2 if config.dropout < 0 else config.dropout
-    return kinds[config.name](tokenizer.get_vocab_size(), config.width, dropout)
+    more = (config.views, config.hidden) if config.name == "xttention" else ()
+    return kinds[config.name](tokenizer.get_vocab_size(), config.width, dropout, *more)
 
 
 def layer_count(body: Any) -> int:

@@ -54,9 +54,10 @@ class DenseScorer:
     bottleneck: Bottleneck | None = None
     start: int = 0  # where in the encoded vector its own part begins
     stop: int | None = None
+    margins: bool = False  # scores are w·x + b instead
 
     def score(self, encoded: Floats, candidates: Ints) -> Floats:
-        """(texts, width), from 0 to 1."""
+        """(texts, width), from 0 to 1; margins have no bounds."""
         vectors = encoded[:, self.start : self.stop]
         vectors = vectors if self.bottleneck is None else self.bottleneck(vectors)
         if _is_everything(candidates, len(self.weights)):
@@ -65,6 +66,8 @@ class DenseScorer:
             scores = chosen_dots(vectors, self.weights, candidates)
         if self.bias is not None:
             scores = scores + self.bias[candidates]
+        if self.margins:
+            return scores  # type: ignore[no-any-return]
         return expit(scores, dtype=np.float32)  # type: ignore[no-any-return]
 
     def of_raw(self, standard: Standard | None) -> DenseScorer:
