@@ -139,13 +139,13 @@ def with_texts(train: Dataset) -> Dataset:
     """Without the labels that no text carries, which a subset has."""
     import numpy as np
 
-    from xmtc import Dataset, LabelSpace
+    from xmtc import Dataset
 
     carried = np.unique(train.relevant.indices)
     if len(carried) == len(train.labels):
         return train
-    names = tuple(train.labels.names[label] for label in carried)
-    return Dataset(train.texts, train.relevant[:, carried], LabelSpace(names))
+    labels = train.labels.only(np.isin(np.arange(len(train.labels)), carried))
+    return Dataset(train.texts, train.relevant[:, carried], labels)
 
 
 def chosen(asked: Sequence[str], there_are: Sequence[str], option: str) -> list[str]:

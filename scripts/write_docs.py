@@ -15,7 +15,7 @@ from xmtc.models.catalog import KINDS, module_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import neural_tables, plots, tables
+from benchmarks import neural_tables, plots, tables, xbert_tables
 from benchmarks.quality import negatives
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,6 +23,8 @@ MODELS = ROOT / "docs" / "models"
 PLOT = MODELS / "linear_tree_growth.svg"
 CURVES = MODELS / "lightxml_curves.svg"
 NEGATIVES = MODELS / "lightxml_negatives.svg"
+XBERT_CURVES = MODELS / "xbert_curves.svg"
+XBERT_GAINS = MODELS / "xbert_ensembles.svg"
 
 
 def main() -> None:
@@ -54,10 +56,22 @@ def stale_plots() -> dict[Path, Callable[[], None]]:
     curves = neural_tables.curves_of(tables.records("quality_lightxml"))
     bars = list(neural_tables.newest(tables.records("quality_negatives"),
                                      list(negatives.VARIANTS.values())).values())  # fmt: skip
+    matchers = xbert_tables.curves_of(tables.records("quality_xbert"))
+    gains = xbert_tables.bars_of(tables.records("quality_xbert"))
     every: list[tuple[Path, list[tables.Record], Callable[[], None]]] = [
         (PLOT, growth, lambda: plots.draw_growth(growth[0], PLOT)),
         (CURVES, neural_tables.records_of(curves), lambda: plots.draw_curves(curves, CURVES)),
         (NEGATIVES, neural_tables.records_of(bars), lambda: plots.draw_negatives(bars, NEGATIVES)),
+        (
+            XBERT_CURVES,
+            neural_tables.records_of(matchers),
+            lambda: plots.draw_curves(matchers, XBERT_CURVES),
+        ),
+        (
+            XBERT_GAINS,
+            neural_tables.records_of([(None, each) for *_, some in gains for each in some]),
+            lambda: plots.draw_gains(gains, XBERT_GAINS),
+        ),
     ]
     return {path: draw for path, records, draw in every
             if records and not plots.is_fresh(path, *records)}  # fmt: skip
@@ -79,6 +93,11 @@ def _measured(path: Path) -> str:
         page = _fill(page, "negatives", static)
         page = _fill(page, "speed", neural_tables.training_speed(newest("speed_neural_training")))
         page = _fill(page, "labels", neural_tables.many_labels(newest("memory_lightxml_rust")))
+    if path.stem == "xbert":
+        found = newest("quality_xbert")
+        page = _fill(page, "stages", xbert_tables.stages(found, XBERT_CURVES.name))
+        page = _fill(page, "others", xbert_tables.beside_others(found))
+        page = _fill(page, "ensembles", xbert_tables.ensembles(found, XBERT_GAINS.name))
     return page
 
 

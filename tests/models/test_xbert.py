@@ -164,7 +164,9 @@ def test_euclidean_clusters_read_vectors_as_they_are():
 def test_with_a_linear_matcher_it_is_the_whole_tree_of_classifiers():
     data = planted(labels=20)
     exact = {"tolerance": 1e-4, "max_passes": 1000}  # classifiers are trained in another order
-    how = config(matcher="linear", negatives="tfn", weights="float32", index={"depth": 3}, svm=exact)
+    how = config(
+        matcher="linear", negatives="tfn", weights="float32", index={"depth": 3}, svm=exact
+    )
     model = xbert.train(data, how)
     words, features = tfidf.learn(data.texts, how.text)
     tree = indexing.index(data, words, features, how.index)
@@ -209,28 +211,33 @@ class Killed(Exception):
     pass
 
 
+def counted(monkeypatch, place, name):
+    """A list that gets longer with each call."""
+    real, calls = getattr(place, name), []
+
+    def call(*given):
+        calls.append(name)
+        return real(*given)
+
+    monkeypatch.setattr(place, name, call)
+    return calls
+
+
 def test_a_training_that_dies_in_ranking_goes_on_there(tmp_path, monkeypatch):
     data, how = planted(texts=80), config(training={"validation": 0.2})
     whole = xbert.train(data, how).rank(data.texts, 5)
-    real, steps = loop.Training._step, []
-    monkeypatch.setattr(
-        loop.Training, "_step", lambda *given: (steps.append(1), real(*given)) and None
-    )
-    rank, indexed = xbert.train_leaves, []
-    real_index = xbert.index
-    monkeypatch.setattr(
-        xbert, "index", lambda *given: (indexed.append(1), real_index(*given))[1]
-    )  # fmt: skip
+    steps = counted(monkeypatch, loop.Training, "_step")
+    indexed = counted(monkeypatch, xbert, "index")
 
     def dies(*given):
         raise Killed
 
     with run.kept_in(tmp_path / "run"):
-        monkeypatch.setattr(xbert, "train_leaves", dies)
-        with pytest.raises(Killed):
-            xbert.train(data, how)
+        with monkeypatch.context() as patched:
+            patched.setattr(xbert, "train_leaves", dies)
+            with pytest.raises(Killed):
+                xbert.train(data, how)
         taught = len(steps)
-        monkeypatch.setattr(xbert, "train_leaves", rank)
         again = xbert.train(data, how)
         other = xbert.train(data, replace(how, beam=1, score="label"))
     assert taught > 0
@@ -244,9 +251,8 @@ def test_a_training_that_dies_in_ranking_goes_on_there(tmp_path, monkeypatch):
 
 
 def test_a_training_that_dies_in_matching_keeps_its_index(tmp_path, monkeypatch):
-    data, how, indexed = planted(texts=60), config(), []
-    real = xbert.index
-    monkeypatch.setattr(xbert, "index", lambda *given: (indexed.append(1), real(*given))[1])
+    data, how = planted(texts=60), config()
+    indexed = counted(monkeypatch, xbert, "index")
     with run.kept_in(tmp_path / "run"):
         with monkeypatch.context() as patched:
             patched.setattr(matching, "neural_matcher", lambda *given: 1 / 0)
@@ -288,7 +294,12 @@ def test_presets_are_the_published_settings():
     first = bert[0]
     assert (first.encoder.max_tokens, first.encoder.vector, first.loss) == (
         512, "pooler", "squared_hinge")  # fmt: skip
-    assert (first.features, first.negatives, first.score, first.beam) == ("words", "tfn", "path", 10)
+    assert (first.features, first.negatives, first.score, first.beam) == (
+        "words",
+        "tfn",
+        "path",
+        10,
+    )
     assert (first.svm.prune, first.svm.max_passes, first.training.validation) == (0.1, 100, 0.1)
     reads = presets.EURLEX_4K_XTTENTION.encoder
     assert (reads.max_tokens, reads.words, reads.width, reads.views, reads.hidden) == (

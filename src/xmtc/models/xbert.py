@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -67,6 +67,7 @@ class Config:
     text: TfidfConfig = field(default_factory=TfidfConfig)
     text_terms: int | None = 96  # of a text, the strongest: long ones cost less; none keeps all
     features: Literal["words", "joined"] = "joined"  # joined: words and the matcher's vectors
+    vector_weight: float = 1.0  # what the vector counts beside the words, which count 1
     svm: SvmConfig = field(default_factory=lambda: SvmConfig(cost=0.5, positive_cost=2.0))
     negatives: Negatives = "both"  # texts a label learns from besides its own: tfn, man or both
     score: Literal["path", "label"] = "path"  # the cluster's times the label's own, or that alone
@@ -78,6 +79,8 @@ class Config:
         require(1 <= self.beam <= 1 << 20, "beam", self.beam, "must lie between 1 and a million")
         require(self.text_terms is None or self.text_terms >= 1, "text_terms", self.text_terms,
                 "must be at least 1, or none for all")  # fmt: skip
+        require(0 < self.vector_weight <= 1000, "vector_weight", self.vector_weight,
+                "must be above 0, at most 1000; without vectors, set features=words")  # fmt: skip
         require(0 <= self.trust <= 1, "trust", self.trust, "must lie between 0 and 1")
 
     @property
@@ -191,6 +194,7 @@ def _indexed(texts: Dataset, words: Tfidf, features: Csr, config: Config) -> Lab
         return {f"level{level:02d}": parents for level, parents in enumerate(levels)}
 
     made = run.stage("index", _key(texts, config, _INDEX), make)
+    _say("index", levels=[len(made[name]) for name in sorted(made)])
     return LabelTree(tuple(made[name] for name in sorted(made)))
 
 
@@ -215,7 +219,7 @@ def _matched(
     parts = Parts({}, texts.labels, texts.trained_on(), made)
     matcher = _saved_matcher(parts, config, words, clusters.shape[1])
     vectors: Floats | None = made.get("vectors")
-    _report(matcher, texts, taught, features, clusters)
+    _say("matcher", figures=_judged(matcher, texts, taught, features, clusters))
     return matcher, vectors
 
 
@@ -238,13 +242,21 @@ def _taught(
     return arrays
 
 
-def _report(matcher: Matcher, texts: Dataset, taught: int, features: Csr, clusters: Csr) -> None:
-    """How good the matcher is on the texts that were held out, into the run's log."""
-    folder, others = run.folder(), texts.texts[taught:]
-    if folder is not None and others:
-        matched = matcher.match(features[taught:], matcher.read(others), matching.DEPTH, None)
-        found = matching.figures(matched, clusters[taught:])
-        Log(folder).write(stage="matcher", figures=found)
+def _say(stage: str, **more: Any) -> None:
+    """That a stage is done, into the run's log."""
+    if run.folder() is not None:
+        Log(run.folder()).write(stage=stage, **more)
+
+
+def _judged(
+    matcher: Matcher, texts: Dataset, taught: int, features: Csr, clusters: Csr
+) -> dict[str, float]:
+    """How good the matcher is on the texts that were held out, if any were and somebody reads."""
+    others = texts.texts[taught:]
+    if run.folder() is None or not others:
+        return {}
+    matched = matcher.match(features[taught:], matcher.read(others), matching.DEPTH, None)
+    return matching.figures(matched, clusters[taught:])
 
 
 def _ranked(
@@ -257,7 +269,9 @@ def _ranked(
         matched = matcher.match(features, vectors, config.beam, None)
     joint = _features(features, vectors, config)
     how = (config.svm, config.negatives, matched, config.weights)
-    return train_leaves(joint, texts.relevant, tree, *how)
+    ranker = train_leaves(joint, texts.relevant, tree, *how)
+    _say("ranker", texts=len(texts), features=joint.shape[1])
+    return ranker
 
 
 def _words_of(words: Tfidf, inputs: Inputs, config: Config) -> Csr:
@@ -269,7 +283,7 @@ def _features(words: Csr, vectors: Floats | None, config: Config) -> Csr:
     if not config.joins:
         return words
     assert vectors is not None
-    return joined(words, vectors)
+    return joined(words, vectors, weight=config.vector_weight)
 
 
 def _key(texts: Dataset, config: Config, names: Sequence[str]) -> str:
