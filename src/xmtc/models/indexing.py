@@ -51,14 +51,21 @@ class IndexConfig:
 
 
 def index(dataset: Dataset, words: Tfidf, features: Csr, config: IndexConfig) -> LabelTree:
-    """Halves of halves: 2, 4, ... clusters, then the labels. features: the texts in `words`."""
+    """Halves of halves: 2, 4, ... clusters, then the labels. features: the texts in `words`.
+
+    Chance and ties go by the labels' names, so that how they are numbered changes nothing.
+    """
     count = len(dataset.labels)
     depth = published_halvings(count, config.max_cluster)
     depth = min(config.depth, int(math.log2(max(1, count)))) if config.depth else depth
     if depth == 0:
         return LabelTree.of([[0], [0] * count])
     halves = TreeConfig(arity=2, stop=config.stop, centres=config.centres, seed=config.seed)
-    return balanced_tree(label_vectors(dataset, words, features, config), halves, depth)
+    order = np.array(sorted(range(count), key=dataset.labels.names.__getitem__))
+    found = balanced_tree(label_vectors(dataset, words, features, config)[order], halves, depth)
+    clusters = np.empty(count, np.int32)
+    clusters[order] = found.parents[-1]
+    return LabelTree((*found.parents[:-1], clusters))
 
 
 def clusters_of(tree: LabelTree) -> LabelTree:
