@@ -66,14 +66,14 @@ SETTINGS: dict[str, Any] = {
         "training": {"encoder_rate": 1e-3, "head_rate": 1e-3, "head_epochs": 0},
         "standardise": False,
     },
-    "rankers": {"xbert": {"features": "words", "score": "path"},
-                "xt": {"features": "joined", "score": "label"}},
+    "rankers": {"xbert": {"features": "words"}, "xt": {"features": "joined"}},
     "remarks": [
         "xbert: default settings and the bundled MiniLM; as many epochs as fit --minutes, by a "
         "probe beforehand, index, matching and ranking together; the best of several checkpoints "
         "by the mean of cluster precisions at 1 to 10 on the validation texts, 1,000 of the "
         "training texts, drawn; index and ranker read all training texts",
-        "negatives of the ranker: tfn and man together, for all",
+        "the ranker of both: xbert's defaults, so tfn and man negatives together, scores with half "
+        "the trust in clusters that the paper has",
         "X-ttention: smaller than published, see above; masked padding, own vocabulary",
         "linear: a binary tree of classifiers above the same clusters",
         "match_P@k: clusters of the test texts, as the matcher ranks them; the papers' own "

@@ -83,5 +83,5 @@ def test_another_ranker_goes_on_from_the_same_matcher(tmp_path, monkeypatch):
     first, second = jobs
     assert (first.minutes, first.settings["index"]) == (5, {"vectors": "pifa", "seed": 1})
     assert second.goes_on_from == first.name
-    assert second.settings == {**config, "features": "joined", "score": "label"}
+    assert second.settings == {**config, "features": "joined"}
     assert total["train_seconds"] == 120.0

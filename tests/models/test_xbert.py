@@ -180,7 +180,8 @@ def test_with_a_linear_matcher_it_is_the_whole_tree_of_classifiers():
 @pytest.mark.parametrize(
     "changes",
     [{"features": "words", "negatives": "tfn"}, {"negatives": "man", "loss": "hinge"},
-     {"score": "label", "loss": "bce"}, {"training": {"validation": 0.2, "head_epochs": 2}},
+     {"score": "label", "loss": "bce", "unit_rows": True},
+     {"training": {"validation": 0.2, "head_epochs": 2}},
      {"encoder": {"name": "xttention", "hidden": 32, "views": 4}}],
     ids=["x-bert", "man", "x-transformer", "validated", "x-ttention"],
 )  # fmt: skip
@@ -306,8 +307,8 @@ def test_presets_are_the_published_settings():
         301, 80_003, 512, 30, 2000)  # fmt: skip
     nine = presets.EURLEX_4K_NINE
     assert len({(each.encoder.name, each.index.vectors) for each in nine}) == 9
-    assert {(each.features, each.negatives, each.score) for each in nine} == {
-        ("joined", "both", "label")}  # fmt: skip
+    assert {(each.features, each.negatives, each.score, each.unit_rows) for each in nine} == {
+        ("joined", "both", "label", True)}  # fmt: skip
 
 
 def test_the_six_are_two_kinds_of_label_vectors_times_three_seeds():

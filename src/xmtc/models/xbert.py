@@ -68,10 +68,11 @@ class Config:
     text_terms: int | None = 96  # of a text, the strongest: long ones cost less; none keeps all
     features: Literal["words", "joined"] = "joined"  # joined: words and the matcher's vectors
     vector_weight: float = 1.0  # what the vector counts beside the words, which count 1
-    svm: SvmConfig = field(default_factory=lambda: SvmConfig(cost=0.5, positive_cost=2.0))
+    unit_rows: bool = False  # joined rows are brought to length 1 again, as X-Transformer does
+    svm: SvmConfig = field(default_factory=SvmConfig)
     negatives: Negatives = "both"  # texts a label learns from besides its own: tfn, man or both
     score: Literal["path", "label"] = "path"  # the cluster's times the label's own, or that alone
-    trust: float = 1.0  # exponent of the cluster's score: lower trusts the label more
+    trust: float = 0.5  # exponent of the cluster's score: lower trusts the label more
     weights: WeightType = "int8"  # int8: less than half the size, as good
 
     def __post_init__(self) -> None:
@@ -283,7 +284,7 @@ def _features(words: Csr, vectors: Floats | None, config: Config) -> Csr:
     if not config.joins:
         return words
     assert vectors is not None
-    return joined(words, vectors, weight=config.vector_weight)
+    return joined(words, vectors, config.unit_rows, config.vector_weight)
 
 
 def _key(texts: Dataset, config: Config, names: Sequence[str]) -> str:

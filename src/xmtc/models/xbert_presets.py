@@ -13,8 +13,8 @@ from xmtc.neural.settings import EncoderConfig, TrainingConfig, Vector
 from xmtc.text.tfidf import TfidfConfig
 
 # The bundled encoder, with what each paper's ranker reads and how it scores.
-X_BERT = Config(features="words", negatives="tfn")
-X_TRANSFORMER = Config(features="joined", negatives="both", score="label")
+X_BERT = Config(features="words", negatives="tfn", trust=1.0)
+X_TRANSFORMER = Config(features="joined", unit_rows=True, negatives="both", score="label")
 
 # As published. Texts are words without sublinear counts, the ranker reads those alone, and label
 # texts are read by BERT instead of ELMo, three layers side by side.
@@ -31,7 +31,8 @@ def _published(encoder: EncoderConfig, training: TrainingConfig, **others: Any) 
     values: dict[str, Any] = {
         "index": _SAID, "text": _WORDS, "text_terms": None, "features": "words",
         "svm": SvmConfig(prune=0.1, tolerance=0.1, max_passes=100), "negatives": "tfn",
-        "start_at_frequency": False, "standardise": False, "weights": "float32", **others,
+        "start_at_frequency": False, "standardise": False, "weights": "float32", "trust": 1.0,
+        "unit_rows": True, **others,
     }  # fmt: skip
     return Config(encoder=encoder, training=training, **values)
 
