@@ -15,10 +15,11 @@ from xmtc.models.catalog import KINDS
 
 HERE = Path(__file__).parent / f"format{FORMAT}"
 SMALL = {
+    "xr_transformer": {"encoder": {"name": "cnn", "width": 8}, "training": {"epochs": 2}},
     "lightxml": {
         "encoder": {"name": "cnn", "width": 8},
         "training": {"epochs": 30, "encoder_rate": 1e-2, "head_rate": 1e-2},
-    }
+    },
 }
 TEXTS = ["sign0a sign1b", "sign3a alpha", "", "nothing known"]
 

@@ -12,7 +12,8 @@ from typing import Any
 
 def quick_settings(kind: str, **others: Any) -> dict[str, Any]:
     """What tests pass to `train`."""
-    return {**lightxml(), **others} if kind == "lightxml" else others
+    made = {"lightxml": lightxml, "xr_transformer": xr_transformer}.get(kind, dict)()
+    return {**made, **others}
 
 
 def lightxml() -> dict[str, Any]:
@@ -20,6 +21,14 @@ def lightxml() -> dict[str, Any]:
         "encoder": {"name": tiny_bert(), "max_tokens": 32, "trainable_layers": -1},
         "training": {"epochs": 20, "encoder_rate": 3e-3, "head_rate": 2e-2},
         "dropout": 0.1,
+    }
+
+
+def xr_transformer() -> dict[str, Any]:
+    return {
+        "encoder": {"name": tiny_bert(), "max_tokens": 32, "trainable_layers": -1},
+        "training": {"epochs": 3, "encoder_rate": 1e-3, "head_rate": 1e-2},
+        "levels": {"arity": 4, "max_leaf": 3},
     }
 
 

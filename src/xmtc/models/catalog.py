@@ -12,6 +12,7 @@ KINDS = {
     "most_frequent": ("xmtc.models.most_frequent", "MostFrequent"),
     "linear_tree": ("xmtc.models.linear_tree", "LinearTree"),
     "lightxml": ("xmtc.models.lightxml", "LightXML"),
+    "xr_transformer": ("xmtc.models.xr_transformer", "XRTransformer"),
     "one_vs_all": ("xmtc.models.one_vs_all", "OneVsAll"),
     "ensemble": ("xmtc.models.ensemble", "Ensemble"),
 }

@@ -11,13 +11,14 @@ import scipy.sparse as sp
 from xmtc.core.arrays import Array, Csr, Floats, as_csr, unit_rows
 
 
-def joined(words: Csr, vectors: Floats, whole: bool = True) -> Csr:
+def joined(words: Csr, vectors: Floats, whole: bool = True, weight: float = 1.0) -> Csr:
     """(texts, features + dim): `words`, and behind them `vectors` (texts, dim).
 
     Each of the two blocks is brought to length 1, so that neither drowns the other. whole: then the
     joined rows too, as X-Transformer does; False: as XR-Transformer does, where both count more.
+    weight: the length of the second block beside the first.
     """
-    blocks = [unit_rows(words), as_csr(unit(vectors))]
+    blocks = [unit_rows(words), as_csr(unit(vectors) * np.float32(weight))]
     rows = as_csr(sp.hstack(blocks, format="csr"))
     return unit_rows(rows) if whole else rows
 
