@@ -64,7 +64,7 @@ def cache() -> Iterator[Path]:
 
 def tidy(folder: str | Path) -> None:
     """Remove what only an unfinished training needs; its log and its curves stay."""
-    for passing in (*Path(folder).rglob(CHECKPOINTS), Path(folder) / "cache"):
+    for passing in (*Path(folder).rglob(CHECKPOINTS), *Path(folder).rglob("cache")):
         shutil.rmtree(passing, ignore_errors=True)
 
 
