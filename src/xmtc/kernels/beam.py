@@ -62,7 +62,7 @@ def _keep(score, node, kept_nodes, kept_scores, filled, most):
 
 @njit(cache=True, nogil=True)
 def _by_node(nodes, counts, first_node, node_count, first, last):
-    """(text, place) pairs by node: where each node's pairs begin, and the pairs.
+    """(pairs, 2) texts and their places, by node.
 
     first, last: which places of the beams, the best being 0.
     """
@@ -78,7 +78,29 @@ def _by_node(nodes, counts, first_node, node_count, first, last):
             node = nodes[text, place] - first_node
             pairs[cursor[node], 0], pairs[cursor[node], 1] = text, place
             cursor[node] += 1
-    return starts, pairs
+    return pairs
+
+
+@njit(cache=True, nogil=True)
+def _open_node(texts, weights, margins, beams, text, place, names, rule, closed, kept):
+    """Score the children of one node in a text's beam and keep the best; see `_open_level`.
+
+    Where scores are products no child is above its parent, so a node is skipped when all that can
+    be kept are better already.
+    """
+    child_start, node = weights[0], beams[0][text, place]
+    above = from_above(beams[1][text, place], rule)
+    best_nodes, best_scores, filled = kept[0][text], kept[1][text], kept[2][text]
+    bounded = rule[2] == MULTIPLY and rule[0] != IDENTITY
+    if bounded and filled == len(best_nodes) and above < best_scores[filled - 1]:
+        return
+    fill_margins(texts, text, weights, node, margins)
+    for number in range(child_start[node], child_start[node + 1]):
+        if len(closed) == 0 or closed[number] == 0:
+            score = joined(margins[number - child_start[node]], above, rule)
+            name = np.int64(names[number - names[0]]) if len(names) > 0 else number
+            filled = _keep(score, name, best_nodes, best_scores, filled, len(best_nodes))
+    kept[2][text] = filled
 
 
 @njit(cache=True, nogil=True)
@@ -87,30 +109,18 @@ def _open_level(texts, weights, margins, beams, first_node, node_count, names, r
 
     texts, weights: as in `beam_search`. beams, kept: (nodes, scores, counts) of this level and the
     next. names: as in `beam_search`; empty where children are called by their numbers.
-    Where scores are products no child is above its parent, so a node is skipped when all that can
-    be kept are better already. The best nodes of every text come first, that many are skipped.
+    The best nodes of every text come first, so that many of the others are skipped.
     """
-    child_start = weights[0]
-    nodes, node_scores, counts = beams
-    bounded = rule[2] == MULTIPLY and rule[0] != IDENTITY
+    nodes, _, counts = beams
+    if len(counts) == 1:  # nothing here may grow with the number of nodes
+        for place in range(counts[0]):
+            _open_node(texts, weights, margins, beams, 0, place, names, rule, closed, kept)
+        return
     for first, last in ((0, AHEAD), (AHEAD, nodes.shape[1])):
-        starts, pairs = _by_node(nodes, counts, first_node, node_count, first, last)
-        for node in range(first_node, first_node + node_count):
-            for pair in range(starts[node - first_node], starts[node - first_node + 1]):
-                text, place = pairs[pair]
-                above = from_above(node_scores[text, place], rule)
-                best_nodes, best_scores, filled = kept[0][text], kept[1][text], kept[2][text]
-                if bounded and filled == len(best_nodes) and above < best_scores[filled - 1]:
-                    continue
-                fill_margins(texts, text, weights, node, margins)
-                for number in range(child_start[node], child_start[node + 1]):
-                    if len(closed) == 0 or closed[number] == 0:
-                        score = joined(margins[number - child_start[node]], above, rule)
-                        name = np.int64(names[number - names[0]]) if len(names) > 0 else number
-                        filled = _keep(
-                            score, name, best_nodes, best_scores, filled, len(best_nodes)
-                        )
-                kept[2][text] = filled
+        pairs = _by_node(nodes, counts, first_node, node_count, first, last)
+        for pair in range(len(pairs)):
+            text, place = pairs[pair]
+            _open_node(texts, weights, margins, beams, text, place, names, rule, closed, kept)
 
 
 @njit(cache=True, nogil=True)
