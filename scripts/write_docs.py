@@ -82,6 +82,10 @@ def _measured(path: Path) -> str:
         page = _fill(page, "negatives", static)
         page = _fill(page, "speed", neural_tables.training_speed(newest("speed_neural_training")))
         page = _fill(page, "labels", neural_tables.many_labels(newest("memory_lightxml_rust")))
+    if path.stem == "xr_transformer":
+        page = _fill(page, "peers", neural_tables.xr_beside_peers(newest("quality_xr_transformer")))
+    if path.stem == "auto":
+        page = _fill(page, "auto", neural_tables.auto_beside_linear_tree(newest("quality_auto")))
     return page
 
 
