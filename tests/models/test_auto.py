@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from xmtc.data.planted import planted
 from xmtc.models import auto, lightxml, linear_tree, trial, xr_transformer
 
 DATA = planted(texts=200, labels=12)
+JOINED, (TAUGHT, NEURAL) = auto.JOINED, auto.LEARNERS
 
 
 def quick(**changes):
@@ -27,7 +29,8 @@ def quick(**changes):
     encoder = {"name": tiny_bert(), "max_tokens": 16, "trainable_layers": -1}
     training = {"encoder_rate": 3e-3, "head_rate": 2e-2, "head_epochs": 2}
     made = {
-        "xr_transformer": {"encoder": encoder}, "most_epochs": 1,
+        "xr_transformer": {"encoder": encoder, "levels": {"arity": 4, "max_leaf": 3}},
+        "most_epochs": 1,
         "lightxml": {"encoder": encoder, "training": training},
     }  # fmt: skip
     return from_dict(auto.Config, merged(made, changes))
@@ -36,18 +39,25 @@ def quick(**changes):
 @pytest.fixture
 def quick_probe(monkeypatch):
     """Nobody waits for the speed of learning to be measured."""
-    monkeypatch.setattr(trial, "learning_speed", lambda *_: (1e-6, 1e-6))
     monkeypatch.setattr(auto, "learning_speed", lambda *_: (1e-6, 1e-6))
+
+
+@cache
+def whole():
+    """A search that nobody interrupts, with the probe that is quick."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(auto, "learning_speed", lambda *_: (1e-6, 1e-6))
+        return auto.choose(DATA, quick())
 
 
 def figures(choice):
     return {each.name: each.figures for each in choice.tried}
 
 
-def test_all_that_fits_is_tried_and_the_best_is_kept(quick_probe):
-    choice = auto.choose(DATA, quick())
+def test_all_that_fits_is_tried_and_the_best_is_kept():
+    choice = whole()
     found = figures(choice)
-    assert list(found) == [auto.TREE, auto.JOINED, auto.NEURAL, auto.COMBINED]
+    assert list(found) == [auto.TREE, JOINED, *auto.LEARNERS, auto.COMBINED]
     assert found[choice.kept]["P@5"] == max(each["P@5"] for each in found.values())
     assert choice.model.trained_on.texts == len(DATA)
     assert xmtc.evaluate(choice.model, planted(seed=1)).metrics["P@1"] > 95
@@ -74,19 +84,17 @@ class Stubborn:
     seed=st.integers(0, 1000), metric=st.sampled_from(["P@1", "P@5", "nDCG@5"]), bad=st.booleans()
 )
 def test_what_is_kept_is_never_below_linear_tree_on_validation(seed, metric, bad):
+    def stubborn(data, config):
+        return Stubborn(xmtc.train("linear_tree", data), seed)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(auto, "learning_speed", lambda *_: (1e-6, 1e-6))
-        patch.setattr(
-            lightxml, "train", lambda data, _: Stubborn(xmtc.train("linear_tree", data), seed)
-        )
+        patch.setattr(lightxml, "train", stubborn)
+        patch.setattr(xr_transformer, "train", stubborn)
         if bad:
-            real = xr_transformer.of_vectors
-            patch.setattr(
-                xr_transformer, "of_vectors", lambda *rest: Stubborn(real(*rest), seed + 1)
-            )
-        choice = auto.choose(
-            planted(texts=60, labels=8, seed=seed), quick(metric=metric, seed=seed)
-        )
+            patch.setattr(xr_transformer, "of_vectors", lambda data, *rest: stubborn(data, rest))
+        data = planted(texts=60, labels=8, seed=seed)
+        choice = auto.choose(data, quick(metric=metric, seed=seed))
     found = figures(choice)
     assert found[choice.kept][metric] >= found[auto.TREE][metric]
     assert found[auto.COMBINED][metric] >= max(found[name][metric] for name in found) - 1e-6
@@ -95,7 +103,7 @@ def test_what_is_kept_is_never_below_linear_tree_on_validation(seed, metric, bad
 def test_with_too_few_minutes_it_is_linear_tree_and_says_so():
     choice = auto.choose(DATA, quick(minutes=1e-4))
     assert (choice.kept, choice.model.kind) == ("linear_tree", "linear_tree")
-    assert [each.name for each in choice.tried] == [auto.TREE, auto.JOINED]
+    assert [each.name for each in choice.tried] == [auto.TREE, JOINED]
     assert "not tried: needs about" in choice.tried[1].note
     assert "nothing has a higher P@5" in choice.why
     assert choice.model.trained_on.texts == len(DATA)
@@ -104,8 +112,8 @@ def test_with_too_few_minutes_it_is_linear_tree_and_says_so():
 def test_time_for_reading_but_not_for_learning(monkeypatch):
     monkeypatch.setattr(auto, "learning_speed", lambda *_: (1e6, 1e6))
     choice = auto.choose(DATA, quick())
-    assert list(figures(choice)) == [auto.TREE, auto.JOINED, auto.NEURAL, auto.COMBINED]
-    assert figures(choice)[auto.NEURAL] == {}
+    assert list(figures(choice)) == [auto.TREE, JOINED, *auto.LEARNERS, auto.COMBINED]
+    assert figures(choice)[TAUGHT] == figures(choice)[NEURAL] == {}
     assert "not tried" in choice.tried[2].note
 
 
@@ -121,11 +129,18 @@ def test_without_torch_it_is_linear_tree_and_says_so(monkeypatch):
     assert (choice.model.rank(DATA.texts, 5).scores == plain.scores).all()
 
 
-def test_features_and_few_texts_are_for_linear_tree(monkeypatch):
+def test_features_and_few_texts_are_for_linear_tree():
     model = xmtc.train("linear_tree", DATA)
     bare = xmtc.Dataset((), DATA.relevant, DATA.labels, model.encode(DATA.texts))
     assert "no texts" in auto.choose(bare, quick()).why
     assert "too few texts" in auto.choose(planted(texts=20, labels=4), quick()).why
+    rare = xmtc.Dataset.of(["a text"] * 60, [["label"], *[[]] * 59])
+    assert "too few texts" in auto.choose(rare, quick()).why
+
+
+def test_it_cannot_be_planned_beforehand():
+    with pytest.raises(xmtc.ConfigError, match="plans by itself"):
+        xmtc.plan("auto", DATA, quick(), memory=1e9)
 
 
 def _counted(module, trained):
@@ -142,10 +157,9 @@ class Killed(BaseException):
     """As Ctrl-C is: no ordinary error."""
 
 
-@pytest.mark.parametrize("where", ["joined", "neural", "combined"])
+@pytest.mark.parametrize("where", ["joined", "taught", "combined"])
 def test_a_search_that_was_killed_goes_on_where_it_was(where, tmp_path, quick_probe, monkeypatch):
-    whole = auto.choose(DATA, quick())
-    trained = []
+    expected, trained = whole(), []
     monkeypatch.setattr(linear_tree, "train", _counted(linear_tree, trained))
     monkeypatch.setattr(lightxml, "train", _counted(lightxml, trained))
 
@@ -159,9 +173,9 @@ def test_a_search_that_was_killed_goes_on_where_it_was(where, tmp_path, quick_pr
         again = auto.choose(DATA, quick())
     assert trained.count(("linear_tree", 180)) == 1
     assert trained.count(("lightxml", 180)) == 1
-    assert figures(again) == figures(whole)
+    assert figures(again) == figures(expected)
     texts = planted(seed=2).texts
-    assert (again.model.rank(texts, 5).labels == whole.model.rank(texts, 5).labels).all()
+    assert (again.model.rank(texts, 5).labels == expected.model.rank(texts, 5).labels).all()
 
 
 def test_an_unfinished_search_with_other_settings_is_not_thrown_away(tmp_path):
@@ -195,11 +209,6 @@ def test_the_command_line_shows_the_table_and_saves_an_ordinary_model(
 
 def test_the_speed_of_learning_is_measured():
     tiny = replace(quick().lightxml, encoder=replace(quick().lightxml.encoder, name="cnn", width=8))
-    once, epoch = trial.learning_speed(DATA.take(range(64)), tiny)
+    once, epoch = trial.learning_speed(DATA.take(range(64)), lightxml, tiny)
     assert 0 <= once < 1
     assert 0 < epoch < 1
-
-
-def test_a_taught_xr_transformer_is_refused():
-    with pytest.raises(xmtc.ConfigError, match="only reads"):
-        quick(xr_transformer={"training": {"epochs": 2}})

@@ -9,30 +9,32 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from xmtc.core import config as settings
 from xmtc.core import run
-from xmtc.core.arrays import Floats
+from xmtc.core.arrays import Floats, Longs
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import MissingExtra, require
 from xmtc.core.interfaces import Model
 from xmtc.evaluation.report import evaluate_ranking
 from xmtc.models import ensemble, lightxml, linear_tree, xr_transformer
 from xmtc.models.cost import timed
-from xmtc.models.trial import Memory, Remembered, learning_speed
+from xmtc.models.trial import Memory, Remembered, learning_speed, with_epochs
 from xmtc.neural.extra import require_neural
 
 if TYPE_CHECKING:
     from xmtc.neural.encoders.encoder import TextEncoder
 
 KIND = "auto"
-TREE, JOINED, NEURAL, COMBINED = "linear_tree", "xr_transformer", "lightxml", "combination"
+TREE, JOINED, COMBINED = "linear_tree", "xr_transformer", "combination"
+# What learns its encoder, the most promising first; the next one gets the time that is left.
+LEARNERS: dict[str, Any] = {"taught xr_transformer": xr_transformer, "lightxml": lightxml}
 TRIED = "tried.json"  # in the folder of the run: what was tried, and why what was kept was kept
 FIGURES = ("P@1", "P@3", "P@5", "nDCG@5")
 COLUMNS = ("tried", "", "minutes", *FIGURES)  # of the table
@@ -51,7 +53,7 @@ class Config:
     metric: Literal["P@1", "P@3", "P@5", "nDCG@5"] = "P@5"  # by which the best is chosen
     validation: float = 0.1  # share of the texts by which models are compared; none is taught them
     most_validation: int = 2000  # texts for that, at most
-    most_epochs: int = 8  # of lightxml, if time allows
+    most_epochs: int = 6  # of what learns its encoder, if time allows
     seed: int = 0
     linear_tree: linear_tree.Config = field(default_factory=linear_tree.Config)
     xr_transformer: xr_transformer.Config = field(default_factory=xr_transformer.Config)
@@ -63,9 +65,6 @@ class Config:
         require(self.most_validation >= 1, "most_validation", self.most_validation, "at least 1")
         require(self.most_epochs >= 1, "most_epochs", self.most_epochs, "must be at least 1")
         require(self.seed >= 0, "seed", self.seed, "must be 0 or more")
-        require(self.xr_transformer.training.epochs == 0, "xr_transformer.training.epochs",
-                self.xr_transformer.training.epochs,
-                "must be 0: auto only reads with it; to teach it, train it alone")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ def train(dataset: Dataset, config: Config) -> Model:
 
 def choose(dataset: Dataset, config: Config) -> Choice:
     """The same, with what was tried and why the best was kept."""
-    reason = _nothing_to_compare(dataset)
+    reason = _nothing_to_compare(dataset, config)
     if reason:
         model, spent = timed(lambda: linear_tree.train(dataset, config.linear_tree))
         tried = Tried(TREE, spent.seconds / 60, {})
@@ -120,16 +119,28 @@ def table(folder: str | Path) -> tuple[list[list[str]], str]:
     return rows, said["why"]
 
 
-def _nothing_to_compare(dataset: Dataset) -> str:
+def _nothing_to_compare(dataset: Dataset, config: Config) -> str:
     """Why linear_tree is all that can be trained, or nothing."""
     if not dataset.texts:
-        return "the data has features and no texts, which only linear_tree reads here"
+        return (
+            "linear_tree alone: the data has features and no texts, which it reads and others not"
+        )
     try:
         require_neural("a neural model")
     except MissingExtra as missing:
         return f"linear_tree alone: {missing}"
-    carried = int((np.diff(dataset.relevant.indptr) > 0).sum())
-    return "" if carried > 2 * FEWEST else "there are too few texts to hold some out"
+    taught, held_out = dataset.relevant, dataset.relevant[:0]
+    if len(dataset) > 2 * FEWEST:
+        taught, held_out = (dataset.relevant[rows] for rows in _split(dataset, config))
+    if not (taught.nnz and held_out.nnz):
+        return "linear_tree alone: there are too few texts with labels to hold some out"
+    return ""
+
+
+def _split(dataset: Dataset, config: Config) -> tuple[Longs, Longs]:
+    """The positions of the texts that are taught, and of those by which models are compared."""
+    share = min(config.validation, config.most_validation / len(dataset))
+    return dataset.split_rows(share, config.seed)
 
 
 def _write(choice: Choice) -> None:
@@ -148,8 +159,7 @@ class Search:
 
     def __init__(self, dataset: Dataset, config: Config, stack: ExitStack) -> None:
         self.dataset, self.config = dataset, config
-        share = min(config.validation, config.most_validation / len(dataset))
-        self.rows, held_out = dataset.split_rows(share, config.seed)
+        self.rows, held_out = _split(dataset, config)
         self.taught, self.held_out = dataset.take(self.rows), dataset.take(held_out)
         self.cache = stack.enter_context(run.cache())
         self.memory = Memory.of(run.key_of(settings.to_dict(config), dataset))
@@ -162,16 +172,19 @@ class Search:
         self._try(TREE, lambda: linear_tree.train(self.taught, self.config.linear_tree))
         if self._fits(JOINED, self._seconds_to_read):
             self._try(JOINED, self._joined)
-            epochs = int(self.memory.number("epochs of lightxml", self._epochs_that_fit))
-            if epochs:
-                self._try(NEURAL, lambda: self._neural(epochs))
-            else:
-                self._skip(NEURAL)
+            for name in LEARNERS:
+                epochs = int(self.memory.number(f"epochs of {name}", partial(self._epochs, name)))
+                if epochs:
+                    self._try(name, partial(self._taught, name, epochs))
+                else:
+                    self._skip(name)
         weights = self._combined() if len(self.members) > 1 else ()
         best = max(self.tried, key=self._figure)  # of equals the first, which is the simplest
-        taught_all = [] if best.name == NEURAL else self._linear_parts(best, weights)
-        model = self._finished(best, weights)
-        return Choice(model, tuple(self.tried), best.name, self._why(best, taught_all))
+        used = [best.name]
+        if best.name == COMBINED:
+            used = [name for name, weight in zip(self.members, weights, strict=True) if weight]
+        why = self._why(best, [name for name in used if name not in LEARNERS])
+        return Choice(self._finished(best, weights), tuple(self.tried), best.name, why)
 
     def _try(self, name: str, make: Callable[[], Model]) -> None:
         model, seconds = self.memory.member(name, make)
@@ -243,34 +256,38 @@ class Search:
         from xmtc.neural.devices import seeded
 
         with seeded(self.config.seed):
-            return xr_transformer.read(self.dataset, self.config.xr_transformer, self.cache)
+            return xr_transformer.read(self.dataset, self._reader, self.cache)
+
+    @property
+    def _reader(self) -> xr_transformer.Config:
+        return with_epochs(self.config.xr_transformer, 0)  # type: ignore[no-any-return]
 
     def _joined(self) -> Model:
         encoder, vectors = self._read
-        mine = self.config.xr_transformer
-        return xr_transformer.of_vectors(self.taught, encoder, vectors[self.rows], mine)
+        mine = vectors[self.rows]
+        return xr_transformer.of_vectors(self.taught, encoder, mine, self._reader)
 
-    def _epochs_that_fit(self) -> float:
-        """How many passes of lightxml there is time for; 0: none."""
+    def _epochs(self, name: str) -> float:
+        """How many passes there is time for; 0: none."""
         # An epoch costs no more than four readings; the probe takes five epochs in all.
         most = int(PROBE_SHARE * self._left() / (20 * self._per_text))
         if most < FEWEST:
-            self._time_for(NEURAL, 20 * self._per_text * FEWEST / PROBE_SHARE)
+            self._time_for(name, 20 * self._per_text * FEWEST / PROBE_SHARE)
             return 0
-        some = self._some(min(LEARN, most))
-        once, epoch = (
-            each * len(self.taught) for each in learning_speed(some, self.config.lightxml)
-        )
+        some, module = self._some(min(LEARN, most)), LEARNERS[name]
+        speed = learning_speed(some, module, getattr(self.config, module.KIND))
+        once, epoch = (each * len(self.taught) for each in speed)
         after = self._per_text * len(self.held_out) + DENSE * self._tree_seconds
-        if not self._time_for(NEURAL, once + epoch + after):
+        if not self._time_for(name, once + epoch + after):
             return 0
         return min(int((self._left() - after - once) / epoch), self.config.most_epochs)
 
-    def _neural(self, epochs: int) -> Model:
-        mine = self.config.lightxml
-        with run.below(NEURAL):
-            taught = replace(mine, training=replace(mine.training, epochs=epochs))
-            return lightxml.train(self.taught, taught)
+    def _taught(self, name: str, epochs: int) -> Model:
+        module = LEARNERS[name]
+        with run.below(module.KIND):
+            config = with_epochs(getattr(self.config, module.KIND), epochs)
+            model: Model = module.train(self.taught, config)
+        return model
 
     def _combined(self) -> tuple[float, ...]:
         """The weights of the members in the learned combination, in their order."""
@@ -295,17 +312,11 @@ class Search:
         members = [self._whole(name) if weight else self.members[name] for name, weight in pairs]
         return ensemble.weighted(members, weights, self._how)
 
-    def _linear_parts(self, best: Tried, weights: Sequence[float]) -> list[str]:
-        if best.name != COMBINED:
-            return [best.name]
-        pairs = zip(self.members, weights, strict=True)
-        return [name for name, weight in pairs if weight and name != NEURAL]
-
     def _whole(self, name: str) -> Model:
         if name == TREE:
             return linear_tree.train(self.dataset, self.config.linear_tree)
         if name == JOINED:
-            return xr_transformer.of_vectors(self.dataset, *self._read, self.config.xr_transformer)
+            return xr_transformer.of_vectors(self.dataset, *self._read, self._reader)
         return self.members[name]
 
     def _why(self, best: Tried, taught_all: Iterable[str]) -> str:

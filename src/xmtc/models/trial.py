@@ -1,5 +1,5 @@
 """What a search for the best model needs: what it has done already, what models answered, and how
-fast lightxml learns on this machine."""
+fast neural kinds learn on this machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from xmtc.core.interfaces import Model
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts
 from xmtc.core.ranking import Ranking
-from xmtc.models import catalog, ensemble, lightxml
+from xmtc.models import catalog, ensemble
 from xmtc.models.cost import timed
 
 
@@ -86,11 +86,12 @@ class Memory:
     def member(self, name: str, make: Callable[[], Model]) -> tuple[Model, float]:
         """The finished member, and the seconds that it took."""
         if self.folder is not None and self.has(name):
-            kind, parts = store.read(self.folder / name)
+            kind, parts = store.read(self.folder / name.replace(" ", "_"))
             return catalog.class_of(kind).from_parts(parts), self.said[f"seconds of {name}"]
         model, spent = timed(make)
         if self.folder is not None:
-            store.write(model.kind, model.to_parts(), self.folder / name, overwrite=True)
+            place = self.folder / name.replace(" ", "_")
+            store.write(model.kind, model.to_parts(), place, overwrite=True)
         self.note(f"seconds of {name}", spent.seconds)
         return model, spent.seconds
 
@@ -110,21 +111,24 @@ class Memory:
             draft.replace(self.folder / "memory.json")
 
 
-def learning_speed(some: Dataset, config: lightxml.Config) -> tuple[float, float]:
-    """Seconds per text of lightxml: before the first epoch, and in each epoch."""
+def learning_speed(some: Dataset, module: Any, config: Any) -> tuple[float, float]:
+    """Seconds per text of a neural kind: before the first epoch, and in each epoch."""
     few = some.take(range(min(8, len(some))))
 
     def seconds(texts: Dataset, epochs: int) -> float:
-        training = replace(config.training, epochs=epochs, validation=0.0)
         with tempfile.TemporaryDirectory(prefix="xmtc-") as folder, run.kept_in(folder):
-            mine = replace(config, training=training)
-            return timed(lambda: lightxml.train(texts, mine))[1].seconds
+            return timed(lambda: module.train(texts, with_epochs(config, epochs)))[1].seconds
 
     seconds(few, 1)  # what is imported and compiled first is not counted
     least, one, two = seconds(few, 1), seconds(some, 1), seconds(some, 2)
     epoch = max(two - one, (one - least) / 3)  # reading is not dearer than learning
     once = max(0.0, one - least - epoch)
     return once / len(some), max(epoch, 1e-9) / len(some)
+
+
+def with_epochs(config: Any, epochs: int) -> Any:
+    """The settings of a neural kind with as many epochs, and all texts taught."""
+    return replace(config, training=replace(config.training, epochs=epochs, validation=0.0))
 
 
 def _said(path: Path) -> dict[str, Any]:

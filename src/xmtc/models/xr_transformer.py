@@ -39,13 +39,13 @@ ENCODER = "(the encoder)"  # what explanations call all that does not come from 
 
 @dataclass(frozen=True)
 class Config:
-    """Words and an encoder in one linear tree: the quickest way to profit from an encoder."""
+    """Words and an encoder in one linear tree; with training.epochs=0 the quickest use of it."""
 
     encoder: EncoderConfig = field(
         default_factory=lambda: EncoderConfig(max_tokens=256, trainable_layers=2, dropout=0.0)
     )
     training: TrainingConfig = field(
-        default_factory=lambda: TrainingConfig(epochs=0, encoder_rate=1e-4, head_rate=1e-3)
+        default_factory=lambda: TrainingConfig(epochs=3, encoder_rate=1e-4, head_rate=1e-3)
     )
     dropout: float = 0.1  # share of the text vector that is hidden in each training step
     levels: TreeConfig = field(default_factory=TreeConfig)  # the tree that the encoder learns
