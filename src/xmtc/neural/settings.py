@@ -54,7 +54,7 @@ class EncoderConfig:
 class TrainingConfig:
     """How the weights learn."""
 
-    epochs: int = 10  # passes over the texts
+    epochs: int = 10  # passes over the texts; 0: the encoder stays as it is
     extra_epochs: int = 0  # as many more; LightXML's code adds 5 to what it is asked for
     head_epochs: int = 0  # passes before, by the output layers alone on ready vectors: quick
     batch: int = 32  # texts per step, at most
@@ -84,7 +84,7 @@ class TrainingConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 1), ("batch", 1), ("batch_tokens", 8), ("accumulate", 1),
+        for name, least in (("epochs", 0), ("batch", 1), ("batch_tokens", 8), ("accumulate", 1),
                             ("average_every", 1), ("patience", 1), ("seed", 0), ("head_epochs", 0),
                             ("validate_every", 0), ("extra_epochs", 0)):  # fmt: skip
             value = getattr(self, name)
