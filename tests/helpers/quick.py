@@ -9,13 +9,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+NEURAL = ("lightxml", "gudn", "aplc")
+
 
 def quick_settings(kind: str, **others: Any) -> dict[str, Any]:
     """What tests pass to `train`."""
-    return {**lightxml(), **others} if kind == "lightxml" else others
+    return {**neural(), **others} if kind in NEURAL else others
 
 
-def lightxml() -> dict[str, Any]:
+def neural() -> dict[str, Any]:
     return {
         "encoder": {"name": tiny_bert(), "max_tokens": 32, "trainable_layers": -1},
         "training": {"epochs": 20, "encoder_rate": 3e-3, "head_rate": 2e-2},

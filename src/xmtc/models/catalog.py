@@ -12,6 +12,8 @@ KINDS = {
     "most_frequent": ("xmtc.models.most_frequent", "MostFrequent"),
     "linear_tree": ("xmtc.models.linear_tree", "LinearTree"),
     "lightxml": ("xmtc.models.lightxml", "LightXML"),
+    "gudn": ("xmtc.models.gudn", "Gudn"),
+    "aplc": ("xmtc.models.aplc", "Aplc"),
     "one_vs_all": ("xmtc.models.one_vs_all", "OneVsAll"),
     "ensemble": ("xmtc.models.ensemble", "Ensemble"),
 }

@@ -24,6 +24,7 @@ from xmtc.neural.devices import device
 from xmtc.neural.encoders.encoder import RANKING_TOKENS
 from xmtc.neural.encoders.frozen import Source
 from xmtc.neural.settings import TrainingConfig
+from xmtc.neural.training.guided import GuidedTask
 from xmtc.neural.training.loop import fit
 from xmtc.neural.training.task import LabelTask, Net, head_loss
 
@@ -62,11 +63,11 @@ class HeadTask:
         return {}
 
 
-def teach_head(task: LabelTask, vectors: Array, key: str) -> None:
+def teach_head(task: LabelTask | GuidedTask, vectors: Array, key: str) -> None:
     """Teach the output layer of the task alone, for `head_epochs` passes over the vectors."""
     config = replace(
         task.config, epochs=task.config.head_epochs, batch=WIDER * task.config.batch, accumulate=1,
-        average_from=None, validate_every=0,
+        extra_epochs=0, average_from=None, validate_every=0,
     )  # fmt: skip
     with run.below("head"):
         fit(HeadTask(task.net.head, task.net, vectors, task.relevant, config), config, key)
@@ -79,7 +80,7 @@ def vectors_of(source: Source, cache: Path, key: str) -> Array:
         draft = path.with_suffix(f".{uuid.uuid4().hex[:8]}.npy")
         np.save(draft, _read(source))
         draft.rename(path)
-    found: Array = np.load(path)
+    found: Array = np.load(path, mmap_mode="r")
     return found
 
 
