@@ -14,6 +14,7 @@ KINDS = {
     "lightxml": ("xmtc.models.lightxml", "LightXML"),
     "gudn": ("xmtc.models.gudn", "Gudn"),
     "aplc": ("xmtc.models.aplc", "Aplc"),
+    "xbert": ("xmtc.models.xbert", "XBert"),
     "one_vs_all": ("xmtc.models.one_vs_all", "OneVsAll"),
     "ensemble": ("xmtc.models.ensemble", "Ensemble"),
 }
