@@ -200,12 +200,13 @@ def read(dataset: Dataset, config: Config, cache: Path) -> tuple[TextEncoder, Fl
     """The encoder as it is, and what it makes of the texts."""
     from xmtc.neural.batches.tokens import tokenised
     from xmtc.neural.encoders.encoder import make_encoder
-    from xmtc.neural.encoders.frozen import TokenSource
+    from xmtc.neural.encoders.frozen import TokenSource, digest_of
     from xmtc.neural.training.head_first import vectors_of
 
     encoder = make_encoder(dataset.texts, config.encoder)
     tokens = tokenised(dataset.texts, encoder.tokenizer, encoder.cut, cache)
-    return encoder, vectors_of(TokenSource(encoder, tokens), cache, _key(dataset, config))
+    key = f"{_key(dataset, config)[:16]}-{digest_of(encoder)[:16]}"
+    return encoder, vectors_of(TokenSource(encoder, tokens), cache, key)
 
 
 def _encoder(
