@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.kit import Claim, Measurement
-from benchmarks.quality import lightxml, negatives
+from benchmarks.quality import auto, lightxml, negatives, xr_transformer
 from benchmarks.tables import Record, captions, claims_table, markdown, none_yet, short
 
+COLUMNS = ["test set", "system", "trained min (epochs)", "texts/s", "one text ms, p50 / p99",
+           "MB", "peak MB", "P@1/3/5", "nDCG@5", "PSP@1/3/5"]  # fmt: skip
 Cells = dict[tuple[str, str], tuple[Measurement, Record]]  # data set and system
 
 
@@ -33,18 +35,54 @@ def beside_peers(found: Sequence[Record], plot: str) -> str:
     if not cells:
         return none_yet("quality lightxml")
     rows = [row for row, _ in cells.values()]
-    columns = ["test set", "system", "trained min (epochs)", "texts/s", "one text ms, p50 / p99",
-               "MB", "peak MB", "P@1/3/5", "nDCG@5", "PSP@1/3/5"]  # fmt: skip
     curves = (
         [f"![P@k on validation texts by minute of training]({plot})"] if curves_of(found) else []
     )
     return "\n\n".join([
-        markdown(columns, _lines(rows)),
+        markdown(COLUMNS, system_lines(rows)),
         *_standing(rows),
         *curves,
         claims_table(lightxml.check(rows)),
         captions(record for _, record in cells.values()),
     ])  # fmt: skip
+
+
+def xr_beside_peers(found: Sequence[Record]) -> str:
+    """xr_transformer, read and taught, linear_tree, XR-Transformer; claims."""
+    cells = newest(found, list(xr_transformer.SYSTEMS.values()))
+    if not cells:
+        return none_yet("quality xr_transformer")
+    rows = [row for row, _ in cells.values()]
+    return "\n\n".join([
+        markdown(COLUMNS, system_lines(rows)), claims_table(xr_transformer.check(rows)),
+        captions(record for _, record in cells.values()),
+    ])  # fmt: skip
+
+
+def auto_beside_linear_tree(found: Sequence[Record]) -> str:
+    """What auto tried on each set, then what it kept beside linear_tree on test texts; claims."""
+    cells = newest(found, list(auto.SYSTEMS.values()))
+    if not cells:
+        return none_yet("quality auto")
+    rows = [row for row, _ in cells.values()]
+    tried = [line for row in rows if row["system"] == auto.AUTO for line in _tried(row)]
+    columns = ["data set", "tried", "minutes", "P@1/3/5 on held-out texts", ""]
+    return "\n\n".join([
+        markdown(columns, tried), markdown(COLUMNS, system_lines(rows)),
+        claims_table(auto.check(rows)),
+        captions(record for _, record in cells.values()),
+    ])  # fmt: skip
+
+
+def _tried(row: Measurement) -> list[list[str]]:
+    lines, shown = [], f"{row['data']}, {row['minutes']:g} min"
+    for each in row["tried"]:
+        figures = "/".join(f"{each['figures'][f'P@{k}']:.1f}" for k in (1, 3, 5) if each["figures"])
+        notes = ["kept"] * (each["name"] == row["kept"]) + [each["note"]] * bool(each["note"])
+        minutes = f"{each['minutes']:.1f}" if each["figures"] else ""
+        lines.append([shown, each["name"], minutes, figures, ": ".join(notes)])
+        shown = ""
+    return lines
 
 
 def curves_of(found: Sequence[Record]) -> list[tuple[Measurement, Record]]:
@@ -66,7 +104,8 @@ def _standing(rows: Sequence[Measurement]) -> list[str]:
     return [" ".join(sentences)] if sentences else []
 
 
-def _lines(rows: Sequence[Measurement]) -> list[list[str]]:
+def system_lines(rows: Sequence[Measurement]) -> list[list[str]]:
+    """Costs and figures of each system, as `COLUMNS` names them."""
     lines, before = [], ""
     for row in rows:
         shown = row["data"] if row["data"] != before else ""
@@ -85,11 +124,12 @@ def _figures(row: Measurement) -> list[str]:
         f"{short(row['single_p50_ms'])} / {short(row['single_p99_ms'])}",
         short(row["model_mb"]),
         short(row["peak_mb"]),
-        *_qualities(row),
+        *qualities(row),
     ]
 
 
-def _qualities(row: Measurement) -> list[str]:
+def qualities(row: Measurement) -> list[str]:
+    """P, nDCG and PSP."""
     many = ["/".join(f"{row[f'{name}@{k}']:.1f}" for k in (1, 3, 5)) for name in ("P", "PSP")]
     return [many[0], f"{row['nDCG@5']:.1f}", many[1]]
 
@@ -104,7 +144,7 @@ def static_beside_dynamic(found: Sequence[Record], plot: str) -> str:
                "P@1/3/5", "nDCG@5", "PSP@1/3/5"]  # fmt: skip
     lines = [[row["data"], row["system"], *(short(row[name]) for name in
               ("train_texts", "labels", "seeds")), f"{row['train_seconds'] / 60:.1f}",
-              *_qualities(row)] for row in rows]  # fmt: skip
+              *qualities(row)] for row in rows]  # fmt: skip
     return "\n\n".join([
         f"![P@k of dynamic and static negatives]({plot})", markdown(columns, lines),
         claims_table(negatives.check(rows)), captions(record for _, record in cells.values()),
@@ -120,7 +160,7 @@ def training_speed(found: Sequence[Record]) -> str:
               *(short(row[name]) if name in row else "" for name in columns)]
              for row in found[0]["measurements"]]  # fmt: skip
     table = markdown(["texts of", "system", *columns.values()], lines)
-    return "\n\n".join([table, claims_table(_claims(found[0])), captions(found[:1])])
+    return "\n\n".join([table, claims_table(claims_of(found[0])), captions(found[:1])])
 
 
 def many_labels(found: Sequence[Record]) -> str:
@@ -135,10 +175,11 @@ def many_labels(found: Sequence[Record]) -> str:
     lines = [[row["what"], short(row["single_p50_ms"]), short(row["single_p99_ms"])]
              for row in ranking]  # fmt: skip
     table = markdown(["one text at a time, int8", "ms, p50", "p99"], lines)
-    return "\n\n".join([sentence, table, claims_table(_claims(found[0])), captions(found[:1])])
+    return "\n\n".join([sentence, table, claims_table(claims_of(found[0])), captions(found[:1])])
 
 
-def _claims(record: Record) -> list[Claim]:
+def claims_of(record: Record) -> list[Claim]:
+    """As they were when it was recorded."""
     return [Claim(**claim) for claim in record["claims"]]
 
 

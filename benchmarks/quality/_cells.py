@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.kit import Measurement, Options, dataset, say, timed, with_texts
+from benchmarks.kit import Measurement, Options, chosen, dataset, say, timed, with_texts
 from benchmarks.peers.at_work import latency
 from benchmarks.process import MEGABYTE, alone, forget_peak, peak
 from benchmarks.record import source
@@ -40,12 +40,15 @@ class Job:
     held_out: int = 0  # texts that are not taught; kinds that hold out by themselves: 0
     texts: int | None = None  # only so many, drawn with the seed
     minutes: float = 0.0  # above 0: as many epochs as fit
+    hidden: int = 0  # labels that are not taught, although texts carry them; see `hidden_labels`
     shares_reading: bool = False  # what frozen layers make of the texts is kept for other jobs too
     goes_on_from: str = ""  # another job's name: stages that its run has kept are not done again
 
     def part(self, options: Options) -> Dataset:
         """The texts that it is taught."""
         train = some(with_texts(dataset(options, self.data)), self.texts, options.seed)
+        if self.hidden:
+            train = without_labels(train, hidden_labels(train, self.hidden))
         return train.split(self.held_out / len(train), options.seed)[0] if self.held_out else train
 
 
@@ -57,6 +60,25 @@ def some(train: Dataset, texts: int | None, seed: int) -> Dataset:
         return train
     drawn = np.random.default_rng(seed).choice(len(train), texts, replace=False)
     return with_texts(train.take(np.sort(drawn)))
+
+
+def hidden_labels(train: Dataset, many: int) -> Any:
+    """So many labels of at least five texts, drawn with seed 7; True for each."""
+    import numpy as np
+
+    often = np.flatnonzero(train.trained_on().label_counts >= 5)
+    drawn = np.random.default_rng(7).choice(often, min(many, len(often)), replace=False)
+    return np.isin(np.arange(len(train.labels)), drawn)
+
+
+def without_labels(train: Dataset, gone: Any) -> Dataset:
+    """The same texts without the labels where `gone` is True."""
+    return replace(train, relevant=train.relevant[:, ~gone], labels=train.labels.only(~gone))
+
+
+def minutes_of(minutes: float, options: Options) -> float:
+    """What a training may take; a quick try, with a subset, a tenth of a minute."""
+    return minutes if options.subset is None else 0.1
 
 
 def trained(job: Job, options: Options) -> tuple[Path, Measurement]:
@@ -75,6 +97,41 @@ def trained(job: Job, options: Options) -> tuple[Path, Measurement]:
     done = alone(_train, job, options, place)
     (place / "figures.json").write_text(json.dumps(done))
     return place / "model", done
+
+
+def in_cells(
+    options: Options, settings: dict[str, Any], systems: Mapping[str, str],
+    cells: Mapping[str, Callable[[str, Options], Measurement]],
+) -> list[Measurement]:  # fmt: skip
+    """One row per data set and system, both as far as they were asked for."""
+    names = chosen(options.only, settings["data"], "--only")
+    keys = chosen(options.systems, settings["systems"], "--systems")
+    rows = []
+    for name in names:
+        for key in keys:
+            row = cells[key](name, options)
+            rows.append({"data": name, "system": systems[key], "threads": options.threads,
+                         "minutes": options.minutes, **rounded(row)})  # fmt: skip
+            say(f"{name}, {systems[key]}: {row.get('failed') or round(row['P@5'], 2)}")
+    return rows
+
+
+def cell(job: Job, options: Options, k: int) -> Measurement:
+    """What a model's training cost, and what it reaches."""
+    place, cost = trained(job, options)
+    return without_run(cost) | alone(_measured_at, place, job.data, options, k)
+
+
+def without_run(cost: Measurement) -> Measurement:
+    """What a training cost, without how it went."""
+    return {name: value for name, value in cost.items() if name not in ("curve", "was_resumed")}
+
+
+def _measured_at(place: Path, data: str, options: Options, k: int) -> Measurement:
+    import xmtc
+
+    xmtc.set_threads(options.threads)
+    return measured(xmtc.load(place), options, data, k)
 
 
 def _defaults(kind: str) -> dict[str, Any]:
@@ -102,15 +159,16 @@ def _train(job: Job, options: Options, place: Path) -> Measurement:
     kept = job.goes_on_from and options.work / f"{job.data}-{job.goes_on_from}"
     folder = (kept or place) / "run"
     log, goes_on = folder / "log.jsonl", not kept and (folder / "checkpoints").exists()
-    if not goes_on and not kept:
-        log.unlink(missing_ok=True)
+    if not kept and not (goes_on and log.exists()):
+        shutil.rmtree(folder, ignore_errors=True)  # without its log, nobody knows how long it took
+        goes_on = False
     forget_peak()
     if job.shares_reading:  # this process ends with the training
         os.environ["XMTC_CACHE"] = str(options.work / "cache")
     model, cost = timed(lambda: xmtc.train(job.kind, part, config, run=folder))
     memory = peak()
     xmtc.save(model, place / "model", overwrite=True)
-    lines = _lines(log)
+    lines = lines_of(log)
     seconds = _at_work(lines) if goes_on else cost.seconds
     return {
         "train_texts": len(part), "labels": len(part.labels),
@@ -126,8 +184,11 @@ def _warm_up(job: Job, part: Dataset) -> None:
     """Kernels are compiled and modules imported before the clock starts."""
     import xmtc
 
-    neural = {"training": {"epochs": 1, "validation": 0.0}} if "training" in job.settings else {}
     few = with_texts(part.take(range(min(64, len(part)))))
+    if "minutes" in job.settings:  # it would take all of them; what it does itself counts
+        xmtc.train("linear_tree", few).rank(list(few.texts[:4]), 5)
+        return
+    neural = {"training": {"epochs": 1, "validation": 0.0}} if "training" in job.settings else {}
     xmtc.train(job.kind, few, _merged(job.settings, neural)).rank(list(few.texts[:4]), 5)
 
 
@@ -187,7 +248,8 @@ def _merged(settings: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _lines(log: Path) -> list[dict[str, Any]]:
+def lines_of(log: Path) -> list[dict[str, Any]]:
+    """A training's log.jsonl."""
     return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
 
