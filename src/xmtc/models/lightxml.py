@@ -17,7 +17,7 @@ from xmtc.core import config as settings
 from xmtc.core import run
 from xmtc.core.arrays import Allowed, Array, Floats, Inputs
 from xmtc.core.dataset import Dataset, TrainedOn
-from xmtc.core.errors import DataError, require
+from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, trusted
 from xmtc.core.ranking import Ranking
@@ -25,10 +25,10 @@ from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
 from xmtc.labels.trees import TreeConfig, balanced_tree
 from xmtc.labels.vectors import pifa
-from xmtc.models.validating import metrics_of, split_off
+from xmtc.models.validating import metrics_of, require_texts, split_off
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.scorer import DenseScorer, load_discriminator, load_generator
-from xmtc.neural.settings import EncoderConfig, TrainingConfig
+from xmtc.neural.settings import EncoderConfig, TrainingConfig, cpu_encoder, cpu_training
 from xmtc.text import tfidf
 
 if TYPE_CHECKING:
@@ -44,14 +44,8 @@ KIND = "lightxml"
 class Config:
     """A pretrained encoder: knows words that your texts never had. Minutes to hours."""
 
-    encoder: EncoderConfig = field(
-        default_factory=lambda: EncoderConfig(max_tokens=256, trainable_layers=2, dropout=0.0)
-    )
-    training: TrainingConfig = field(
-        default_factory=lambda: TrainingConfig(
-            epochs=3, head_epochs=6, encoder_rate=1e-4, head_rate=1e-3
-        )
-    )
+    encoder: EncoderConfig = field(default_factory=cpu_encoder)
+    training: TrainingConfig = field(default_factory=cpu_training)
     dropout: float = 0.2  # share of the text vector that is hidden in each training step
     loss: Literal["sum", "mean"] = "sum"  # over labels; mean, as published, learns more slowly
     start_at_frequency: bool = True  # begin with how frequent each label is, not by chance
@@ -158,7 +152,7 @@ class LightXML:
 
     def encode(self, inputs: Inputs) -> Floats:
         """(texts, dim) what the scorers read."""
-        _check_readable(inputs)
+        require_texts(KIND, inputs)
         return np.concatenate([encoder.encode(inputs) for encoder in self.encoders], axis=1)
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
@@ -198,7 +192,7 @@ class LightXML:
 def train(dataset: Dataset, config: Config) -> LightXML:
     """Cluster the labels where there are many, then teach encoder and output layers together."""
     require_neural(KIND)
-    _check_readable(dataset.inputs)
+    require_texts(KIND, dataset.inputs)
     from xmtc.neural.devices import seeded
 
     learned, held_out = split_off(dataset, config.training)
@@ -286,11 +280,6 @@ def _label_tree(dataset: Dataset, config: Config) -> LabelTree:
         arity=1 << 20, max_leaf=config.max_cluster, stop="gain", seed=config.cluster_seed
     )
     return balanced_tree(pifa(features, dataset.relevant), halves)
-
-
-def _check_readable(inputs: Inputs) -> None:
-    if hasattr(inputs, "shape"):
-        raise DataError("lightxml reads texts, not a feature matrix; use linear_tree for that.")
 
 
 def _saved_tree(parts: Parts) -> LabelTree:
