@@ -54,8 +54,10 @@ def draw_curves(cells: Sequence[tuple[Measurement, Record]], path: Path) -> None
                           label=name, markersize=3)  # fmt: skip
                 if tree := row.get("tree_on_validation"):
                     axes.axhline(tree[name], ls="--", lw=1, color=color)
-            axes.set(title=row["data"], xlabel="minutes of training", xlim=(0, None))
-            axes.legend(frameon=False, title="-- linear_tree", fontsize=8)
+            others = f", {row['system']}" if len({cell["data"] for cell, _ in cells}) == 1 else ""
+            axes.set(title=row["data"] + others, xlabel="minutes of training", xlim=(0, None))
+            beside = "-- linear_tree" if row.get("tree_on_validation") else None
+            axes.legend(frameon=False, title=beside, fontsize=8)
 
 
 def draw_negatives(cells: Sequence[tuple[Measurement, Record]], path: Path) -> None:
@@ -69,6 +71,20 @@ def draw_negatives(cells: Sequence[tuple[Measurement, Record]], path: Path) -> N
                 axes.bar(at, [row[f"P@{k}"] for k in (1, 3, 5)], 0.25, label=row["system"])
             axes.set(title=name, xticks=range(3), xticklabels=["P@1", "P@3", "P@5"])
             axes.legend(frameon=False, fontsize=8)
+
+
+def draw_feature_loss(cells: Sequence[tuple[Measurement, Record]], path: Path) -> None:
+    """The loss of gudn's feature guide by epoch, a panel for each data set."""
+    sets = list(dict.fromkeys(row["data"] for row, _ in cells))
+    with _figure(len(sets), path, [record for _, record in cells]) as panels:
+        for axes, name in zip(panels, sets, strict=True):
+            for row in (row for row, _ in cells if row["data"] == name):
+                points = row["feature_curve"]
+                axes.plot([point["epoch"] for point in points],
+                          [point["loss"] for point in points], "o-", markersize=3,
+                          label=row["system"].removeprefix("+ "))  # fmt: skip
+            axes.set(title=name, xlabel="epochs", ylabel="feature loss", yscale="log",
+                     xlim=(0, None))  # fmt: skip
 
 
 def draw_partitions(cells: Sequence[tuple[Measurement, Record]], path: Path) -> None:
@@ -101,6 +117,19 @@ def draw_adaptive(record: Record, path: Path) -> None:
                 axes.plot([row["labels"] for row in mine], [row[key] for row in mine], "o-",
                           label=layer, markersize=3)  # fmt: skip
             axes.set(title=title, xlabel="labels", xscale="log", yscale="log")
+
+
+def draw_gains(
+    bars: Sequence[tuple[str, dict[str, list[float]], list[Record]]], path: Path
+) -> None:
+    """Points that each ensemble gains at P@1, P@3 and P@5, a panel for each title."""
+    with _figure(len(bars), path, [record for *_, some in bars for record in some]) as panels:
+        for axes, (title, points, _) in zip(panels, bars, strict=True):
+            for place, (name, gains) in enumerate(points.items()):
+                at = [k + (place - (len(points) - 1) / 2) * 0.25 for k in range(3)]
+                axes.bar(at, gains, 0.25, label=name)
+            axes.axhline(0, lw=0.8, color="0.3")
+            axes.set(title=title, xticks=range(3), xticklabels=["P@1", "P@3", "P@5"])
             axes.legend(frameon=False, fontsize=8)
 
 

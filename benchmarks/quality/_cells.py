@@ -7,14 +7,15 @@ be run alone, and a training that was killed goes on.
 from __future__ import annotations
 
 import json
+import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.kit import Measurement, Options, dataset, say, timed, with_texts
+from benchmarks.kit import Measurement, Options, chosen, dataset, say, timed, with_texts
 from benchmarks.peers.at_work import latency
 from benchmarks.process import MEGABYTE, alone, forget_peak, peak
 from benchmarks.record import source
@@ -39,10 +40,15 @@ class Job:
     held_out: int = 0  # texts that are not taught; kinds that hold out by themselves: 0
     texts: int | None = None  # only so many, drawn with the seed
     minutes: float = 0.0  # above 0: as many epochs as fit
+    hidden: int = 0  # labels that are not taught, although texts carry them; see `hidden_labels`
+    shares_reading: bool = False  # what frozen layers make of the texts is kept for other jobs too
+    goes_on_from: str = ""  # another job's name: stages that its run has kept are not done again
 
     def part(self, options: Options) -> Dataset:
         """The texts that it is taught."""
         train = some(with_texts(dataset(options, self.data)), self.texts, options.seed)
+        if self.hidden:
+            train = without_labels(train, hidden_labels(train, self.hidden))
         return train.split(self.held_out / len(train), options.seed)[0] if self.held_out else train
 
 
@@ -54,6 +60,25 @@ def some(train: Dataset, texts: int | None, seed: int) -> Dataset:
         return train
     drawn = np.random.default_rng(seed).choice(len(train), texts, replace=False)
     return with_texts(train.take(np.sort(drawn)))
+
+
+def hidden_labels(train: Dataset, many: int) -> Any:
+    """So many labels of at least five texts, drawn with seed 7; True for each."""
+    import numpy as np
+
+    often = np.flatnonzero(train.trained_on().label_counts >= 5)
+    drawn = np.random.default_rng(7).choice(often, min(many, len(often)), replace=False)
+    return np.isin(np.arange(len(train.labels)), drawn)
+
+
+def without_labels(train: Dataset, gone: Any) -> Dataset:
+    """The same texts without the labels where `gone` is True."""
+    return replace(train, relevant=train.relevant[:, ~gone], labels=train.labels.only(~gone))
+
+
+def minutes_of(minutes: float, options: Options) -> float:
+    """What a training may take; a quick try, with a subset, a tenth of a minute."""
+    return minutes if options.subset is None else 0.1
 
 
 def trained(job: Job, options: Options) -> tuple[Path, Measurement]:
@@ -82,6 +107,41 @@ def training_row(job: Job, options: Options) -> tuple[Path, Measurement]:
     return place, {"what": "training", **{name: cost[name] for name in wanted}}
 
 
+def in_cells(
+    options: Options, settings: dict[str, Any], systems: Mapping[str, str],
+    cells: Mapping[str, Callable[[str, Options], Measurement]],
+) -> list[Measurement]:  # fmt: skip
+    """One row per data set and system, both as far as they were asked for."""
+    names = chosen(options.only, settings["data"], "--only")
+    keys = chosen(options.systems, settings["systems"], "--systems")
+    rows = []
+    for name in names:
+        for key in keys:
+            row = cells[key](name, options)
+            rows.append({"data": name, "system": systems[key], "threads": options.threads,
+                         "minutes": options.minutes, **rounded(row)})  # fmt: skip
+            say(f"{name}, {systems[key]}: {row.get('failed') or round(row['P@5'], 2)}")
+    return rows
+
+
+def cell(job: Job, options: Options, k: int) -> Measurement:
+    """What a model's training cost, and what it reaches."""
+    place, cost = trained(job, options)
+    return without_run(cost) | alone(_measured_at, place, job.data, options, k)
+
+
+def without_run(cost: Measurement) -> Measurement:
+    """What a training cost, without how it went."""
+    return {name: value for name, value in cost.items() if name not in ("curve", "was_resumed")}
+
+
+def _measured_at(place: Path, data: str, options: Options, k: int) -> Measurement:
+    import xmtc
+
+    xmtc.set_threads(options.threads)
+    return measured(xmtc.load(place), options, data, k)
+
+
 def _defaults(kind: str) -> dict[str, Any]:
     """A model that was trained with other defaults is another one. As JSON gives it back."""
     from xmtc.core import config
@@ -104,14 +164,19 @@ def _train(job: Job, options: Options, place: Path) -> Measurement:
     _warm_up(job, part)
     config = _planned(job, part, place)
     say(f"{job.data}, {job.name}: training, {config.get('training', {}).get('epochs', '')} epochs")
-    log, goes_on = place / "run" / "log.jsonl", (place / "run" / "checkpoints").exists()
-    if not goes_on:
-        log.unlink(missing_ok=True)
+    kept = job.goes_on_from and options.work / f"{job.data}-{job.goes_on_from}"
+    folder = (kept or place) / "run"
+    log, goes_on = folder / "log.jsonl", not kept and (folder / "checkpoints").exists()
+    if not kept and not (goes_on and log.exists()):
+        shutil.rmtree(folder, ignore_errors=True)  # without its log, nobody knows how long it took
+        goes_on = False
     forget_peak()
-    model, cost = timed(lambda: xmtc.train(job.kind, part, config, run=place / "run"))
+    if job.shares_reading:  # this process ends with the training
+        os.environ["XMTC_CACHE"] = str(options.work / "cache")
+    model, cost = timed(lambda: xmtc.train(job.kind, part, config, run=folder))
     memory = peak()
     xmtc.save(model, place / "model", overwrite=True)
-    lines = _lines(log)
+    lines = lines_of(log)
     seconds = _at_work(lines) if goes_on else cost.seconds
     return {
         "train_texts": len(part), "labels": len(part.labels),
@@ -127,8 +192,11 @@ def _warm_up(job: Job, part: Dataset) -> None:
     """Kernels are compiled and modules imported before the clock starts."""
     import xmtc
 
-    neural = {"training": {"epochs": 1, "validation": 0.0}} if "training" in job.settings else {}
     few = with_texts(part.take(range(min(64, len(part)))))
+    if "minutes" in job.settings:  # it would take all of them; what it does itself counts
+        xmtc.train("linear_tree", few).rank(list(few.texts[:4]), 5)
+        return
+    neural = {"training": {"epochs": 1, "validation": 0.0}} if "training" in job.settings else {}
     xmtc.train(job.kind, few, _merged(job.settings, neural)).rank(list(few.texts[:4]), 5)
 
 
@@ -188,7 +256,8 @@ def _merged(settings: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _lines(log: Path) -> list[dict[str, Any]]:
+def lines_of(log: Path) -> list[dict[str, Any]]:
+    """A training's log.jsonl."""
     return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
 
@@ -219,7 +288,9 @@ def asked(options: Options, data: str) -> Dataset:
     return test.take(range(min(len(test), options.subset))) if options.subset else test
 
 
-def measured(model: Model, options: Options, data: str, k: int = 10) -> Measurement:
+def measured(
+    model: Model, options: Options, data: str, k: int = 10, names: Sequence[str] = METRICS
+) -> Measurement:
     """Quality on the test part, and the speed of many texts and of one, from raw text."""
     import xmtc
 
@@ -227,15 +298,18 @@ def measured(model: Model, options: Options, data: str, k: int = 10) -> Measurem
     model.rank(list(test.texts[:32]), k)
     ranking, cost = timed(lambda: model.rank(test.texts, k))
     single = latency(lambda text: xmtc.predict(model, [text], k=5), list(test.texts))
-    return {**quality(ranking, test, model), "texts_per_second": len(test) / cost.seconds, **single}
+    found = quality(ranking, test, model, names)
+    return {**found, "texts_per_second": len(test) / cost.seconds, **single}
 
 
-def quality(ranking: Ranking, test: Dataset, model: Model) -> dict[str, float]:
+def quality(
+    ranking: Ranking, test: Dataset, model: Model, names: Sequence[str] = METRICS
+) -> dict[str, float]:
     """The figures of one ranking of the test texts."""
     from xmtc.evaluation.report import evaluate_ranking
 
     metrics = evaluate_ranking(ranking, test.relevant, model.trained_on, ks=KS).metrics
-    return {name: metrics[name] for name in METRICS}
+    return {name: metrics[name] for name in names}
 
 
 def with_encoder(model: Any, **changes: Any) -> Any:

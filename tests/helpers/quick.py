@@ -9,10 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+NEURAL = ("lightxml", "gudn", "aplc", "xbert")
+
 
 def quick_settings(kind: str, **others: Any) -> dict[str, Any]:
     """What tests pass to `train`."""
-    return {**neural(), **others} if kind in ("lightxml", "aplc") else others
+    if kind == "xr_transformer":
+        return {**xr_transformer(), **others}
+    return {**neural(), **others} if kind in NEURAL else others
 
 
 def neural() -> dict[str, Any]:
@@ -20,6 +24,14 @@ def neural() -> dict[str, Any]:
         "encoder": {"name": tiny_bert(), "max_tokens": 32, "trainable_layers": -1},
         "training": {"epochs": 20, "encoder_rate": 3e-3, "head_rate": 2e-2},
         "dropout": 0.1,
+    }
+
+
+def xr_transformer() -> dict[str, Any]:
+    return {
+        "encoder": {"name": tiny_bert(), "max_tokens": 32, "trainable_layers": -1},
+        "training": {"epochs": 3, "encoder_rate": 1e-3, "head_rate": 1e-2},
+        "levels": {"arity": 4, "max_leaf": 3},
     }
 
 

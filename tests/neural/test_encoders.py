@@ -15,7 +15,7 @@ from xmtc.cli.app import run
 from xmtc.core.parts import Parts
 from xmtc.data.planted import planted
 from xmtc.neural import extra
-from xmtc.neural.batches.tokens import tokenise
+from xmtc.neural.batches.tokens import tokenise, tokenised
 from xmtc.neural.encoders import attention, places
 from xmtc.neural.encoders.encoder import make_encoder
 from xmtc.neural.encoders.frozen import FrozenSource, TokenSource, source_of
@@ -53,7 +53,7 @@ def test_the_vector_is_what_transformers_gives(folders, family, vector):
         np.testing.assert_allclose(encoder.encode([text])[0], torch.cat(pooled), atol=1e-5)
 
 
-@pytest.mark.parametrize("family", [*FAMILIES, "bilstm", "cnn"])
+@pytest.mark.parametrize("family", [*FAMILIES, *places.OWN])
 @pytest.mark.parametrize("long_texts", ["head", "chunks"])
 def test_a_batch_reads_like_its_texts_one_by_one(folders, family, long_texts):
     encoder = make_encoder(TEXTS, config_of(folders, family, long_texts=long_texts)).eval()
@@ -109,6 +109,38 @@ def test_frozen_layers_get_no_gradients_and_the_others_do(folders, family, tmp_p
     assert all(".2." in name or "norm" in name.lower() for name in moved), moved
 
 
+def test_another_encoder_does_not_find_the_states_of_the_first(folders, tmp_path):
+    config = config_of(folders, "bert", trainable_layers=1)
+    first, second = (make_encoder(TEXTS, config) for _ in range(2))
+    with torch.no_grad():
+        second.body.model.get_input_embeddings().weight[-1] += 1.0  # one row, far from the first
+    tokens = tokenised(TEXTS, first.tokenizer, first.cut, tmp_path)
+    for encoder in (first, second):
+        source_of(encoder, tokens, tmp_path)
+    assert len(list(tmp_path.glob("states-*.npy"))) == 2
+
+
+def test_a_disk_without_room_for_the_states_is_an_error_that_says_so(
+    folders, tmp_path, monkeypatch
+):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    encoder = make_encoder(TEXTS, config_of(folders, "bert", trainable_layers=1))
+    tokens = tokenised(TEXTS, encoder.tokenizer, encoder.cut, tmp_path)
+    monkeypatch.setattr("os.posix_fallocate", full)
+    with pytest.raises(xmtc.StoreError, match=r"no room for .* MB in .*frozen_cache=none"):
+        source_of(encoder, tokens, tmp_path)
+    assert not list(tmp_path.glob("states-*"))
+
+
+@pytest.mark.parametrize("changes", [{"vector": "pooler", "layers": 2},
+                                     {"vector": "pooler", "name": "cnn"}])  # fmt: skip
+def test_a_pooler_where_there_is_none_is_refused(changes):
+    with pytest.raises(xmtc.ConfigError, match="pooler"):
+        make_encoder(TEXTS, EncoderConfig(**changes))
+
+
 def test_more_layers_than_are_cached_still_work(folders, tmp_path):
     encoder = make_encoder(TEXTS, config_of(folders, "bert", trainable_layers=1, layers=3)).eval()
     source = source_of(encoder, tokenise(TEXTS, encoder.tokenizer, encoder.cut), tmp_path)
@@ -119,7 +151,7 @@ def test_more_layers_than_there_are_is_all_of_them(folders):
     assert make_encoder([], config_of(folders, "bert", layers=99)).dim == 4 * 32
 
 
-@pytest.mark.parametrize("family", [*FAMILIES, "bilstm", "cnn"])
+@pytest.mark.parametrize("family", [*FAMILIES, *places.OWN])
 def test_a_saved_encoder_needs_nothing_but_its_arrays(folders, family):
     data = planted(texts=3)
     encoder = make_encoder(TEXTS, config_of(folders, family)).eval()
@@ -193,7 +225,7 @@ def test_encoders_in_the_hub_cache_are_listed(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     assert run(["encoders"]) == 0
     listed = capfd.readouterr().out
-    assert all(name in listed for name in ("owner/name", "minilm", "bilstm", "cnn"))
+    assert all(name in listed for name in ("owner/name", "minilm", *places.OWN))
     assert make_encoder([], EncoderConfig("owner/name", max_tokens=16)).dim == 32
 
 

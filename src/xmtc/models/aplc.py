@@ -20,7 +20,7 @@ from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, trusted
 from xmtc.core.ranking import Ranking
-from xmtc.models.validating import metrics_of, require_texts, split_off
+from xmtc.models.validating import check_readable, metrics_of, split_off
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.clusters import AdaptiveScorer, Shape, cluster_sizes, load_scorer
 from xmtc.neural.settings import EncoderConfig, TrainingConfig, cpu_encoder, cpu_training
@@ -118,7 +118,7 @@ class Aplc:
 
     def encode(self, inputs: Inputs) -> Floats:
         """(texts, dim) what the scorer reads."""
-        require_texts(KIND, inputs)
+        check_readable(inputs, KIND)
         return self.encoder.encode(inputs)
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
@@ -152,7 +152,7 @@ class Aplc:
 def train(dataset: Dataset, config: Config) -> Aplc:
     """Sort the labels by frequency, then teach encoder and output layer together."""
     require_neural(KIND)
-    require_texts(KIND, dataset.inputs)
+    check_readable(dataset.inputs, KIND)
     from xmtc.neural.devices import seeded
 
     learned, held_out = split_off(dataset, config.training)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 METRICS = ("P@1", "P@3", "P@5", "nDCG@5")
 
 
-def require_texts(kind: str, inputs: Inputs) -> None:
-    """Refuse a feature matrix: an encoder reads texts."""
+def check_readable(inputs: Inputs, kind: str) -> None:
+    """Raise when these are no texts."""
     if hasattr(inputs, "shape"):
         raise DataError(f"{kind} reads texts, not a feature matrix; use linear_tree for that.")
 

@@ -8,13 +8,15 @@ from typing import Literal
 from xmtc.core.errors import require
 
 Vector = Literal["mean", "cls", "max", "pooler"]
+# Of an output layer: binary cross-entropy of probabilities, or how far margins fall short of 1.
+Loss = Literal["bce", "hinge", "squared_hinge"]
 
 
 @dataclass(frozen=True)
 class EncoderConfig:
     """What reads the text, and how its vector is made."""
 
-    name: str = "minilm"  # minilm, bilstm, cnn, a folder, or a name in the Hugging Face cache
+    name: str = "minilm"  # minilm, bilstm, cnn, xttention, a folder, or in the Hugging Face cache
     max_tokens: int = 128  # longer texts are cut; time grows with it
     long_texts: Literal["head", "head_tail", "chunks"] = "head"  # what is kept of a longer text
     max_chunks: int = 4  # pieces of max_tokens that a long text is read in, with chunks
@@ -26,8 +28,10 @@ class EncoderConfig:
     dropout: float = -1.0  # inside the encoder; -1: as it was made
     attention: Literal["fast", "eager", "measured"] = "fast"  # fast: SDPA where the encoder has it
     int8: bool = False  # rank with 8-bit weights: faster, a little less exact
-    words: int = 50_000  # vocabulary of bilstm and cnn, the most frequent words
-    width: int = 256  # size of a word's vector in bilstm and cnn
+    words: int = 50_000  # vocabulary of bilstm, cnn and xttention, the most frequent words
+    width: int = 256  # size of a word's vector in bilstm, cnn and xttention
+    views: int = 30  # of xttention: so many weighted sums of a text's words, side by side
+    hidden: int = 2000  # size of xttention's vector of a text
 
     def __post_init__(self) -> None:
         require(8 <= self.max_tokens <= 1 << 16, "max_tokens", self.max_tokens,
@@ -38,8 +42,12 @@ class EncoderConfig:
                 "must be 0 or more, or -1 for all")  # fmt: skip
         require(self.dropout == -1 or 0 <= self.dropout < 1, "dropout", self.dropout,
                 "must lie between 0 and 1, or be -1")  # fmt: skip
+        require(self.vector != "pooler" or self.layers == 1, "layers", self.layers,
+                "a pooler reads one layer; use layers=1, or vector=cls")  # fmt: skip
         require(self.words >= 10, "words", self.words, "must be at least 10")
         require(8 <= self.width <= 8192, "width", self.width, "must lie between 8 and 8192")
+        require(1 <= self.views <= 1000, "views", self.views, "must lie between 1 and 1000")
+        require(1 <= self.hidden <= 1 << 16, "hidden", self.hidden, "from 1 to 65536")
 
 
 def cpu_encoder() -> EncoderConfig:
@@ -51,7 +59,7 @@ def cpu_encoder() -> EncoderConfig:
 class TrainingConfig:
     """How the weights learn."""
 
-    epochs: int = 10  # passes over the texts
+    epochs: int = 10  # passes over the texts; 0: the encoder stays as it is
     extra_epochs: int = 0  # as many more; LightXML's code adds 5 to what it is asked for
     head_epochs: int = 0  # passes before, by the output layers alone on ready vectors: quick
     batch: int = 32  # texts per step, at most
@@ -64,7 +72,7 @@ class TrainingConfig:
     head_first_rate: float = 3e-3  # the same, in the passes that they learn alone
     decay: float = 0.01  # of weights; not of biases and norms
     epsilon: float = 1e-8  # of AdamW; LightXML and GUDN used 1e-6
-    schedule: Literal["linear", "constant", "slanted"] = "linear"  # of the learning rates
+    schedule: Literal["linear", "constant", "slanted", "plateau"] = "linear"  # of learning rates
     warmup: float = 0.1  # share of the steps in which the learning rates climb
     accumulate: int = 1  # batches per step
     clip: float = 1.0  # longest gradient; 0: any
@@ -81,7 +89,7 @@ class TrainingConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 1), ("batch", 1), ("batch_tokens", 8), ("accumulate", 1),
+        for name, least in (("epochs", 0), ("batch", 1), ("batch_tokens", 8), ("accumulate", 1),
                             ("average_every", 1), ("patience", 1), ("seed", 0), ("head_epochs", 0),
                             ("validate_every", 0), ("extra_epochs", 0)):  # fmt: skip
             value = getattr(self, name)
@@ -89,6 +97,9 @@ class TrainingConfig:
         for name in ("encoder_rate", "head_rate", "head_first_rate", "epsilon"):
             require(getattr(self, name) > 0, name, getattr(self, name), "must be above 0")
         require(0 < self.tokens_seen <= 1, "tokens_seen", self.tokens_seen, "above 0, at most 1")
+        last = self.epochs + self.extra_epochs
+        require(self.average_from is None or 0 <= self.average_from < last, "average_from",
+                self.average_from, f"must be an epoch from 0 to {last - 1}, or none")  # fmt: skip
         for name in ("decay", "clip", "checkpoint_seconds"):
             require(getattr(self, name) >= 0, name, getattr(self, name), "must not be negative")
         for name in ("warmup", "validation"):
@@ -100,3 +111,35 @@ class TrainingConfig:
 def cpu_training() -> TrainingConfig:
     """How models learn unless told otherwise: output layers alone first, then a few epochs."""
     return TrainingConfig(epochs=3, head_epochs=6, encoder_rate=1e-4, head_rate=1e-3)
+
+
+@dataclass(frozen=True)
+class GuideConfig:
+    """What the texts of labels teach while training; a guide of weight 0 costs nothing."""
+
+    feature_weight: float = 1.0  # feature guide: a text's vector is drawn to its labels'
+    link_weight: float = 1.0  # link guide: the output layer finds the labels in their own text too
+    text_weight: float = 1.0  # of the loss that needs no guide
+    features: Literal["concat", "pooler"] = "concat"  # what is drawn; pooler: the authors' code
+    distance: Literal["mean", "paper"] = "mean"  # mean of squares, or the paper's sum / 2 texts
+    labels_as: Literal["text", "one_hot"] = "text"  # one_hot: no text, a small network; ablation
+    say: Literal["text", "name", "both"] = "text"  # text: the description if there is one
+    max_tokens: int = 64  # all labels of a text are one label text, which is cut here
+    order: Literal["fixed", "shuffled"] = "fixed"  # of labels; shuffled: anew in each epoch
+    underscores: Literal["space", "keep"] = "space"  # keep: the authors' code
+
+    def __post_init__(self) -> None:
+        for name in ("feature_weight", "link_weight", "text_weight"):
+            require(getattr(self, name) >= 0, name, getattr(self, name), "must not be negative")
+        require(8 <= self.max_tokens <= 1 << 16, "max_tokens", self.max_tokens,
+                "must lie between 8 and 65536")  # fmt: skip
+
+    @property
+    def guides(self) -> bool:
+        """Whether there is any guide at all."""
+        return self.feature_weight > 0 or self.link_weight > 0
+
+    @property
+    def pooler(self) -> bool:
+        """Whether a guide needs the encoder's own pooler."""
+        return self.feature_weight > 0 and self.features == "pooler"
