@@ -99,6 +99,14 @@ def trained(job: Job, options: Options) -> tuple[Path, Measurement]:
     return place / "model", done
 
 
+def training_row(job: Job, options: Options) -> tuple[Path, Measurement]:
+    """The folder of the model, and its training as a row beside others of this model."""
+    place, cost = trained(job, options)
+    wanted = ("train_texts", "labels", "train_seconds", "train_cpu_seconds", "peak_mb", "model_mb",
+              "trained_commit", "trained_dirty", "config")  # fmt: skip
+    return place, {"what": "training", **{name: cost[name] for name in wanted}}
+
+
 def in_cells(
     options: Options, settings: dict[str, Any], systems: Mapping[str, str],
     cells: Mapping[str, Callable[[str, Options], Measurement]],

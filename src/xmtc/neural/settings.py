@@ -50,6 +50,11 @@ class EncoderConfig:
         require(1 <= self.hidden <= 1 << 16, "hidden", self.hidden, "from 1 to 65536")
 
 
+def cpu_encoder() -> EncoderConfig:
+    """What models read with unless told otherwise: two layers of a small encoder learn."""
+    return EncoderConfig(max_tokens=256, trainable_layers=2, dropout=0.0)
+
+
 @dataclass(frozen=True)
 class TrainingConfig:
     """How the weights learn."""
@@ -101,6 +106,11 @@ class TrainingConfig:
             require(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")
         require(not self.shard_labels or self.precision != "fp16", "shard_labels", True,
                 "does not go with fp16; take bf16")  # fmt: skip
+
+
+def cpu_training() -> TrainingConfig:
+    """How models learn unless told otherwise: output layers alone first, then a few epochs."""
+    return TrainingConfig(epochs=3, head_epochs=6, encoder_rate=1e-4, head_rate=1e-3)
 
 
 @dataclass(frozen=True)
