@@ -22,8 +22,8 @@ SETTINGS: dict[str, Any] = {
     "k": 5,
     "remarks": [
         "all 63,365 training texts and their labels, in clusters; one epoch, and one by the output "
-        "layers alone, texts cut at 32 tokens, one layer learns: enough to see memory and to have a model, not for quality; "
-        "P@k says so",
+        "layers alone, texts cut at 32 tokens, one layer learns: enough to see memory and have a "
+        "model, not for quality; P@k says so",
         "peak_mb: resident memory of the whole process at its peak, Python, torch and data "
         "included; memory does not depend on the number of epochs",
         "ranking: the same model with encoder.int8 and texts cut at 128 tokens; from raw string to "
