@@ -34,7 +34,7 @@ def priced(monkeypatch):
     monkeypatch.setattr(planning, "resident_bytes", lambda: int(1e9))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", planning.COSTS)
 def test_a_plan_without_limits_keeps_the_settings(kind, data):
     made = xmtc.plan(kind, data)
     assert made.settings == xmtc.models.catalog.module_of(kind).Config()
@@ -42,6 +42,12 @@ def test_a_plan_without_limits_keeps_the_settings(kind, data):
     assert made.seconds >= 0
     assert made.peak_bytes >= planning.resident_bytes() // 2
     assert made.model_bytes > 0
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - set(planning.COSTS)))
+def test_what_cannot_be_foretold_is_said_not_guessed(kind, data):
+    with pytest.raises(xmtc.ConfigError, match=rf"no estimate for {kind}: .* train auto --minutes"):
+        xmtc.plan(kind, data, minutes=5)
 
 
 def test_more_trees_take_longer_and_more_room(data):

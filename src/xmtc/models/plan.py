@@ -17,7 +17,7 @@ from xmtc.models.catalog import RECIPES, module_of
 from xmtc.models.cost import Estimate, Spent, one_vs_all_costs, total
 from xmtc.models.tree_cost import linear_tree_costs
 
-# kind -> what gives the estimate of any settings; a kind that is not here costs next to nothing
+# kind -> what gives the estimate of any settings; a kind that is not here cannot be planned
 COSTS: dict[str, Callable[[Dataset], Callable[[Any], Estimate]]] = {
     "linear_tree": linear_tree_costs,
     "one_vs_all": one_vs_all_costs,
@@ -101,7 +101,7 @@ def resident_bytes() -> int:
 
 def _estimator(kind: str, dataset: Dataset) -> Callable[[Any], Plan]:
     """Settings -> plan, above the memory that the process has now."""
-    before, costs = resident_bytes(), COSTS.get(kind, _nothing)(dataset)
+    before, costs = resident_bytes(), _costs(kind)(dataset)
     names = sum(len(name.encode(errors="replace")) + 13 for name in dataset.labels.names)
 
     def estimate(config: Any) -> Plan:
@@ -116,9 +116,7 @@ def _ensemble_costs(dataset: Dataset) -> Callable[[Any], Estimate]:
     """One member after the other; what is trained stays in memory."""
 
     def estimate(config: Any) -> Estimate:
-        each = [
-            COSTS.get(kind, _nothing)(dataset)(module_of(kind).Config()) for kind in config.kinds
-        ]
+        each = [_costs(kind)(dataset)(module_of(kind).Config()) for kind in config.kinds]
         size = sum(cost.model_bytes for cost in each)
         growth = size + max(cost.growth for cost in each)
         return Estimate(total(*(cost.spent for cost in each)), growth, size)
@@ -126,11 +124,20 @@ def _ensemble_costs(dataset: Dataset) -> Callable[[Any], Estimate]:
     return estimate
 
 
-COSTS["ensemble"] = _ensemble_costs
-
-
 def _nothing(dataset: Dataset) -> Callable[[Any], Estimate]:
     return lambda config: Estimate(Spent(), 0, 0)
+
+
+COSTS |= {"ensemble": _ensemble_costs, "most_frequent": _nothing}
+
+
+def _costs(kind: str) -> Callable[[Dataset], Callable[[Any], Estimate]]:
+    if kind not in COSTS:
+        raise ConfigError(
+            f"no estimate for {kind}: there are some for {', '.join(COSTS)}. A neural training "
+            "shows the time to its end while it runs; `xmtc train auto --minutes M` keeps to a time."
+        )
+    return COSTS[kind]
 
 
 def _figures(made: Plan) -> dict[str, float]:
