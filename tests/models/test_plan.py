@@ -9,8 +9,7 @@ from xmtc.core import config as settings
 from xmtc.data.planted import planted
 from xmtc.models import cost, linear_tree
 from xmtc.models import plan as planning
-
-KINDS = ["most_frequent", "linear_tree", "one_vs_all", "ensemble"]
+from xmtc.models.catalog import KINDS
 
 
 @pytest.fixture(scope="module")

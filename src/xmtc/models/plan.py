@@ -135,7 +135,7 @@ def _costs(kind: str) -> Callable[[Dataset], Callable[[Any], Estimate]]:
     if kind not in COSTS:
         raise ConfigError(
             f"no estimate for {kind}: there are some for {', '.join(COSTS)}. A neural training "
-            "shows the time to its end while it runs; `xmtc train auto --minutes M` keeps to a time."
+            "shows the time to its end while it runs; `xmtc train auto --minutes M` keeps a limit."
         )
     return COSTS[kind]
 
