@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
@@ -139,13 +139,10 @@ def with_texts(train: Dataset) -> Dataset:
     """Without the labels that no text carries, which a subset has."""
     import numpy as np
 
-    from xmtc import Dataset, LabelSpace
-
-    carried = np.unique(train.relevant.indices)
-    if len(carried) == len(train.labels):
+    carried = np.bincount(train.relevant.indices, minlength=len(train.labels)) > 0
+    if carried.all():
         return train
-    names = tuple(train.labels.names[label] for label in carried)
-    return Dataset(train.texts, train.relevant[:, carried], LabelSpace(names))
+    return replace(train, relevant=train.relevant[:, carried], labels=train.labels.only(carried))
 
 
 def chosen(asked: Sequence[str], there_are: Sequence[str], option: str) -> list[str]:

@@ -9,8 +9,8 @@ from benchmarks.kit import Claim, Measurement
 from benchmarks.quality import auto, lightxml, negatives, xr_transformer
 from benchmarks.tables import Record, captions, claims_table, markdown, none_yet, short
 
-COLUMNS = ["test set", "system", "trained min (epochs)", "texts/s", "one text ms, p50 / p99", "MB",
-           "peak MB", "P@1/3/5", "nDCG@5", "PSP@1/3/5"]  # fmt: skip
+COLUMNS = ["test set", "system", "trained min (epochs)", "texts/s", "one text ms, p50 / p99",
+           "MB", "peak MB", "P@1/3/5", "nDCG@5", "PSP@1/3/5"]  # fmt: skip
 Cells = dict[tuple[str, str], tuple[Measurement, Record]]  # data set and system
 
 
@@ -39,7 +39,7 @@ def beside_peers(found: Sequence[Record], plot: str) -> str:
         [f"![P@k on validation texts by minute of training]({plot})"] if curves_of(found) else []
     )
     return "\n\n".join([
-        markdown(COLUMNS, _lines(rows)),
+        markdown(COLUMNS, system_lines(rows)),
         *_standing(rows),
         *curves,
         claims_table(lightxml.check(rows)),
@@ -54,7 +54,7 @@ def xr_beside_peers(found: Sequence[Record]) -> str:
         return none_yet("quality xr_transformer")
     rows = [row for row, _ in cells.values()]
     return "\n\n".join([
-        markdown(COLUMNS, _lines(rows)), claims_table(xr_transformer.check(rows)),
+        markdown(COLUMNS, system_lines(rows)), claims_table(xr_transformer.check(rows)),
         captions(record for _, record in cells.values()),
     ])  # fmt: skip
 
@@ -68,8 +68,8 @@ def auto_beside_linear_tree(found: Sequence[Record]) -> str:
     tried = [line for row in rows if row["system"] == auto.AUTO for line in _tried(row)]
     columns = ["data set", "tried", "minutes", "P@1/3/5 on held-out texts", ""]
     return "\n\n".join([
-        markdown(columns, tried), markdown(COLUMNS, _lines(rows)), claims_table(auto.check(rows)),
-        captions(record for _, record in cells.values()),
+        markdown(columns, tried), markdown(COLUMNS, system_lines(rows)),
+        claims_table(auto.check(rows)), captions(record for _, record in cells.values()),
     ])  # fmt: skip
 
 
@@ -103,7 +103,8 @@ def _standing(rows: Sequence[Measurement]) -> list[str]:
     return [" ".join(sentences)] if sentences else []
 
 
-def _lines(rows: Sequence[Measurement]) -> list[list[str]]:
+def system_lines(rows: Sequence[Measurement]) -> list[list[str]]:
+    """Costs and figures of each system, as `COLUMNS` names them."""
     lines, before = [], ""
     for row in rows:
         shown = row["data"] if row["data"] != before else ""
@@ -122,11 +123,12 @@ def _figures(row: Measurement) -> list[str]:
         f"{short(row['single_p50_ms'])} / {short(row['single_p99_ms'])}",
         short(row["model_mb"]),
         short(row["peak_mb"]),
-        *_qualities(row),
+        *qualities(row),
     ]
 
 
-def _qualities(row: Measurement) -> list[str]:
+def qualities(row: Measurement) -> list[str]:
+    """P, nDCG and PSP."""
     many = ["/".join(f"{row[f'{name}@{k}']:.1f}" for k in (1, 3, 5)) for name in ("P", "PSP")]
     return [many[0], f"{row['nDCG@5']:.1f}", many[1]]
 
@@ -141,7 +143,7 @@ def static_beside_dynamic(found: Sequence[Record], plot: str) -> str:
                "P@1/3/5", "nDCG@5", "PSP@1/3/5"]  # fmt: skip
     lines = [[row["data"], row["system"], *(short(row[name]) for name in
               ("train_texts", "labels", "seeds")), f"{row['train_seconds'] / 60:.1f}",
-              *_qualities(row)] for row in rows]  # fmt: skip
+              *qualities(row)] for row in rows]  # fmt: skip
     return "\n\n".join([
         f"![P@k of dynamic and static negatives]({plot})", markdown(columns, lines),
         claims_table(negatives.check(rows)), captions(record for _, record in cells.values()),
@@ -157,7 +159,7 @@ def training_speed(found: Sequence[Record]) -> str:
               *(short(row[name]) if name in row else "" for name in columns)]
              for row in found[0]["measurements"]]  # fmt: skip
     table = markdown(["texts of", "system", *columns.values()], lines)
-    return "\n\n".join([table, claims_table(_claims(found[0])), captions(found[:1])])
+    return "\n\n".join([table, claims_table(claims_of(found[0])), captions(found[:1])])
 
 
 def many_labels(found: Sequence[Record]) -> str:
@@ -172,10 +174,11 @@ def many_labels(found: Sequence[Record]) -> str:
     lines = [[row["what"], short(row["single_p50_ms"]), short(row["single_p99_ms"])]
              for row in ranking]  # fmt: skip
     table = markdown(["one text at a time, int8", "ms, p50", "p99"], lines)
-    return "\n\n".join([sentence, table, claims_table(_claims(found[0])), captions(found[:1])])
+    return "\n\n".join([sentence, table, claims_table(claims_of(found[0])), captions(found[:1])])
 
 
-def _claims(record: Record) -> list[Claim]:
+def claims_of(record: Record) -> list[Claim]:
+    """As they were when it was recorded."""
     return [Claim(**claim) for claim in record["claims"]]
 
 

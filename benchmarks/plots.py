@@ -71,6 +71,53 @@ def draw_negatives(cells: Sequence[tuple[Measurement, Record]], path: Path) -> N
             axes.legend(frameon=False, fontsize=8)
 
 
+def draw_feature_loss(cells: Sequence[tuple[Measurement, Record]], path: Path) -> None:
+    """The loss of gudn's feature guide by epoch, a panel for each data set."""
+    sets = list(dict.fromkeys(row["data"] for row, _ in cells))
+    with _figure(len(sets), path, [record for _, record in cells]) as panels:
+        for axes, name in zip(panels, sets, strict=True):
+            for row in (row for row, _ in cells if row["data"] == name):
+                points = row["feature_curve"]
+                axes.plot([point["epoch"] for point in points],
+                          [point["loss"] for point in points], "o-", markersize=3,
+                          label=row["system"].removeprefix("+ "))  # fmt: skip
+            axes.set(title=name, xlabel="epochs", ylabel="feature loss", yscale="log",
+                     xlim=(0, None))  # fmt: skip
+
+
+def draw_partitions(cells: Sequence[tuple[Measurement, Record]], path: Path) -> None:
+    """P@1 by number of even clusters, and by what lies in the head; bars from seed to seed."""
+    rows = {row["system"]: row for row, _ in cells}
+    even = [name for name in rows if " " not in name]
+    three = [name for name in ("0.7 0.2 0.1", "3", "0.1 0.2 0.7") if name in rows]
+    with _figure(2, path, [record for _, record in cells]) as panels:
+        for axes, names, title in zip(
+            panels, (even, three), ("even clusters", "three clusters"), strict=True
+        ):
+            seeds = [[run["P@1"] for run in rows[name]["runs"]] for name in names]
+            middle = [rows[name]["P@1"] for name in names]
+            below = [mean - min(each) for mean, each in zip(middle, seeds, strict=True)]
+            above = [max(each) - mean for mean, each in zip(middle, seeds, strict=True)]
+            axes.errorbar(range(len(names)), middle, yerr=[below, above], fmt="o-", capsize=3)
+            axes.set(title=title, ylabel="P@1", xticks=range(len(names)))
+            axes.set_xticklabels(["thirds" if n == "3" and axes is panels[1] else n for n in names])
+
+
+def draw_adaptive(record: Record, path: Path) -> None:
+    """Time, memory and weights of both layers by number of labels."""
+    rows = record["measurements"]
+    what = {"seconds": "forward and backward, s", "memory_mb": "memory, MB",
+            "parameters": "weights"}  # fmt: skip
+    with _figure(3, path, [record]) as panels:
+        for axes, (key, title) in zip(panels, what.items(), strict=True):
+            for layer in dict.fromkeys(row["layer"] for row in rows):
+                mine = [row for row in rows if row["layer"] == layer]
+                axes.plot([row["labels"] for row in mine], [row[key] for row in mine], "o-",
+                          label=layer, markersize=3)  # fmt: skip
+            axes.set(title=title, xlabel="labels", xscale="log", yscale="log")
+            axes.legend(frameon=False, fontsize=8)
+
+
 @contextmanager
 def _figure(panels: int, path: Path, records: Sequence[Record]) -> Iterator[list[Any]]:
     """Panels to draw on; written in the end, the same bytes for the same records."""

@@ -15,7 +15,7 @@ from xmtc.models.catalog import KINDS, RECIPES, module_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import neural_tables, plots, tables
+from benchmarks import aplc_tables, gudn_tables, neural_tables, plots, tables
 from benchmarks.quality import negatives
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,6 +23,9 @@ MODELS, HOW_TO = ROOT / "docs" / "models", ROOT / "docs" / "how-to"
 PLOT = MODELS / "linear_tree_growth.svg"
 CURVES = MODELS / "lightxml_curves.svg"
 NEGATIVES = MODELS / "lightxml_negatives.svg"
+FEATURE_LOSS = MODELS / "gudn_feature_loss.svg"
+PARTITIONS = MODELS / "aplc_partitions.svg"
+LAYER = MODELS / "aplc_layer.svg"
 
 
 def main() -> None:
@@ -57,10 +60,24 @@ def stale_plots() -> dict[Path, Callable[[], None]]:
     curves = neural_tables.curves_of(tables.records("quality_lightxml"))
     bars = list(neural_tables.newest(tables.records("quality_negatives"),
                                      list(negatives.VARIANTS.values())).values())  # fmt: skip
+    losses = gudn_tables.curves_of(tables.records("quality_gudn"))
+    parts = list(aplc_tables.ablation_cells(tables.records("quality_aplc_ablation")).values())
+    layer = tables.records("speed_adaptive")[:1]
     every: list[tuple[Path, list[tables.Record], Callable[[], None]]] = [
         (PLOT, growth, lambda: plots.draw_growth(growth[0], PLOT)),
         (CURVES, neural_tables.records_of(curves), lambda: plots.draw_curves(curves, CURVES)),
         (NEGATIVES, neural_tables.records_of(bars), lambda: plots.draw_negatives(bars, NEGATIVES)),
+        (
+            FEATURE_LOSS,
+            neural_tables.records_of(losses),
+            lambda: plots.draw_feature_loss(losses, FEATURE_LOSS),
+        ),
+        (
+            PARTITIONS,
+            neural_tables.records_of(parts),
+            lambda: plots.draw_partitions(parts, PARTITIONS),
+        ),
+        (LAYER, layer, lambda: plots.draw_adaptive(layer[0], LAYER)),
     ]
     return {path: draw for path, records, draw in every
             if records and not plots.is_fresh(path, *records)}  # fmt: skip
@@ -86,6 +103,16 @@ def _measured(path: Path) -> str:
         page = _fill(page, "peers", neural_tables.xr_beside_peers(newest("quality_xr_transformer")))
     if path.stem == "auto":
         page = _fill(page, "auto", neural_tables.auto_beside_linear_tree(newest("quality_auto")))
+    if path.stem == "gudn":
+        page = _fill(page, "guides", gudn_tables.guides(newest("quality_gudn"), FEATURE_LOSS.name))
+        page = _fill(page, "new labels", gudn_tables.unseen(newest("quality_new_labels")))
+        page = _fill(page, "costs", gudn_tables.costs(newest("speed_gudn")))
+    if path.stem == "aplc":
+        page = _fill(page, "peers", aplc_tables.beside_others(newest("quality_aplc")))
+        ablation = aplc_tables.partitions(newest("quality_aplc_ablation"), PARTITIONS.name)
+        page = _fill(page, "partitions", ablation)
+        page = _fill(page, "layer", aplc_tables.layer(newest("speed_adaptive"), LAYER.name))
+        page = _fill(page, "labels", aplc_tables.many_labels(newest("memory_aplc_rust")))
     return page
 
 

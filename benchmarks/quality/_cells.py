@@ -39,10 +39,13 @@ class Job:
     held_out: int = 0  # texts that are not taught; kinds that hold out by themselves: 0
     texts: int | None = None  # only so many, drawn with the seed
     minutes: float = 0.0  # above 0: as many epochs as fit
+    hidden: int = 0  # labels that are not taught, although texts carry them; see `hidden_labels`
 
     def part(self, options: Options) -> Dataset:
         """The texts that it is taught."""
         train = some(with_texts(dataset(options, self.data)), self.texts, options.seed)
+        if self.hidden:
+            train = without_labels(train, hidden_labels(train, self.hidden))
         return train.split(self.held_out / len(train), options.seed)[0] if self.held_out else train
 
 
@@ -54,6 +57,25 @@ def some(train: Dataset, texts: int | None, seed: int) -> Dataset:
         return train
     drawn = np.random.default_rng(seed).choice(len(train), texts, replace=False)
     return with_texts(train.take(np.sort(drawn)))
+
+
+def hidden_labels(train: Dataset, many: int) -> Any:
+    """So many labels of at least five texts, drawn with seed 7; True for each."""
+    import numpy as np
+
+    often = np.flatnonzero(train.trained_on().label_counts >= 5)
+    drawn = np.random.default_rng(7).choice(often, min(many, len(often)), replace=False)
+    return np.isin(np.arange(len(train.labels)), drawn)
+
+
+def without_labels(train: Dataset, gone: Any) -> Dataset:
+    """The same texts without the labels where `gone` is True."""
+    return replace(train, relevant=train.relevant[:, ~gone], labels=train.labels.only(~gone))
+
+
+def minutes_of(minutes: float, options: Options) -> float:
+    """What a training may take; a quick try, with a subset, a tenth of a minute."""
+    return minutes if options.subset is None else 0.1
 
 
 def trained(job: Job, options: Options) -> tuple[Path, Measurement]:
@@ -139,7 +161,7 @@ def _train(job: Job, options: Options, place: Path) -> Measurement:
     model, cost = timed(lambda: xmtc.train(job.kind, part, config, run=place / "run"))
     memory = peak()
     xmtc.save(model, place / "model", overwrite=True)
-    lines = _lines(log)
+    lines = lines_of(log)
     seconds = _at_work(lines) if goes_on else cost.seconds
     return {
         "train_texts": len(part), "labels": len(part.labels),
@@ -219,7 +241,8 @@ def _merged(settings: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _lines(log: Path) -> list[dict[str, Any]]:
+def lines_of(log: Path) -> list[dict[str, Any]]:
+    """A training's log.jsonl."""
     return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
 

@@ -14,7 +14,7 @@ from benchmarks.quality._cells import KS, Job
 DYNAMIC = "dynamic"
 VARIANTS = {DYNAMIC: "dynamic", "static": "static (S)", "static_own_encoder": "static (BS)"}
 SETTINGS: dict[str, Any] = {
-    "data": {"cve-libs": None, "debian-deps": 8_000},  # training texts, drawn with seed 0
+    "data": {"cve-libs": None, "debian-deps": 6_000},  # training texts, drawn with seed 0
     "systems": list(VARIANTS),
     "seeds": [0],
     "asked": 3_000,  # test texts at most, drawn with seed 0

@@ -36,7 +36,7 @@ SETTINGS: dict[str, Any] = {
         "labels, binary cross-entropy; its own defaults otherwise",
         "PECOS: its matcher on a level of 16 clusters, its smallest output layer; all layers "
         "learn, padded to 128 tokens as it does; steps of 32 texts instead of epochs",
-        "all layers learn: lightxml with encoder.trainable_layers=-1; default: three of six learn "
+        "all layers learn: lightxml with encoder.trainable_layers=-1; default: two of six learn "
         "and what the others make of the texts is kept",
         "with_reading: an epoch and its share of the reading by the frozen layers, over as many "
         "epochs as are the default",

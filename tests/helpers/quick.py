@@ -9,14 +9,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+NEURAL = ("lightxml", "gudn", "aplc")
+
 
 def quick_settings(kind: str, **others: Any) -> dict[str, Any]:
     """What tests pass to `train`."""
-    made = {"lightxml": lightxml, "xr_transformer": xr_transformer}.get(kind, dict)()
-    return {**made, **others}
+    if kind == "xr_transformer":
+        return {**xr_transformer(), **others}
+    return {**neural(), **others} if kind in NEURAL else others
 
 
-def lightxml() -> dict[str, Any]:
+def neural() -> dict[str, Any]:
     return {
         "encoder": {"name": tiny_bert(), "max_tokens": 32, "trainable_layers": -1},
         "training": {"epochs": 20, "encoder_rate": 3e-3, "head_rate": 2e-2},

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from tokenizers.processors import TemplateProcessing
-from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
+from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast, XLNetTokenizerFast
 
 from xmtc.data.planted import NOISE
 
@@ -43,6 +45,24 @@ def tiny_encoder(folder: Path, family: str = "bert", seed: int = 0, **changes: o
     )  # fmt: skip
     AutoModel.from_config(config).save_pretrained(folder)
     tiny_tokenizer(family).save_pretrained(folder)
+    return str(folder)
+
+
+def tiny_xlnet(folder: Path, texts: Sequence[str], pieces: int) -> str:
+    """XLNet with its own kind of tokenizer: SentencePiece, trained on these texts; cased."""
+    trained = Tokenizer(models.Unigram())
+    trained.pre_tokenizer = pre_tokenizers.Metaspace()
+    special = ["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]
+    trainer = trainers.UnigramTrainer(
+        vocab_size=pieces, special_tokens=special, unk_token="<unk>", show_progress=False
+    )
+    trained.train_from_iterator(texts, trainer)
+    vocabulary = json.loads(trained.to_str())["model"]["vocab"]
+    tokenizer = XLNetTokenizerFast(vocab=[(piece, score) for piece, score in vocabulary])
+    torch.manual_seed(0)
+    config = AutoConfig.for_model("xlnet", vocab_size=len(tokenizer), **FAMILIES["xlnet"])
+    AutoModel.from_config(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
     return str(folder)
 
 

@@ -280,7 +280,7 @@ def test_trios_differ_in_their_encoder_or_in_their_clusters():  # spec 3.8 and 3
 
 def test_another_cluster_seed_makes_other_clusters():
     clusters = lightxml.Config(**IN_CLUSTERS)
-    trees = [lightxml._label_tree(planted(), replace(clusters, cluster_seed=seed))
+    trees = [lightxml.label_tree(planted(), replace(clusters, cluster_seed=seed))
              for seed in (0, 0, 1)]  # fmt: skip
     parents = [tree.parents[-1].tolist() for tree in trees]
     assert parents[0] == parents[1] != parents[2]

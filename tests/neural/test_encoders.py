@@ -15,7 +15,7 @@ from xmtc.cli.app import run
 from xmtc.core.parts import Parts
 from xmtc.data.planted import planted
 from xmtc.neural import extra
-from xmtc.neural.batches.tokens import tokenise
+from xmtc.neural.batches.tokens import tokenise, tokenised
 from xmtc.neural.encoders import attention, places
 from xmtc.neural.encoders.encoder import make_encoder
 from xmtc.neural.encoders.frozen import FrozenSource, TokenSource, source_of
@@ -107,6 +107,38 @@ def test_frozen_layers_get_no_gradients_and_the_others_do(folders, family, tmp_p
     moved = {name for name, p in encoder.named_parameters() if p.grad is not None}
     assert moved
     assert all(".2." in name or "norm" in name.lower() for name in moved), moved
+
+
+def test_another_encoder_does_not_find_the_states_of_the_first(folders, tmp_path):
+    config = config_of(folders, "bert", trainable_layers=1)
+    first, second = (make_encoder(TEXTS, config) for _ in range(2))
+    with torch.no_grad():
+        second.body.model.get_input_embeddings().weight[-1] += 1.0  # one row, far from the first
+    tokens = tokenised(TEXTS, first.tokenizer, first.cut, tmp_path)
+    for encoder in (first, second):
+        source_of(encoder, tokens, tmp_path)
+    assert len(list(tmp_path.glob("states-*.npy"))) == 2
+
+
+def test_a_disk_without_room_for_the_states_is_an_error_that_says_so(
+    folders, tmp_path, monkeypatch
+):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    encoder = make_encoder(TEXTS, config_of(folders, "bert", trainable_layers=1))
+    tokens = tokenised(TEXTS, encoder.tokenizer, encoder.cut, tmp_path)
+    monkeypatch.setattr("os.posix_fallocate", full)
+    with pytest.raises(xmtc.StoreError, match=r"no room for .* MB in .*frozen_cache=none"):
+        source_of(encoder, tokens, tmp_path)
+    assert not list(tmp_path.glob("states-*"))
+
+
+@pytest.mark.parametrize("changes", [{"vector": "pooler", "layers": 2},
+                                     {"vector": "pooler", "name": "cnn"}])  # fmt: skip
+def test_a_pooler_where_there_is_none_is_refused(changes):
+    with pytest.raises(xmtc.ConfigError, match="pooler"):
+        make_encoder(TEXTS, EncoderConfig(**changes))
 
 
 def test_more_layers_than_are_cached_still_work(folders, tmp_path):

@@ -47,17 +47,35 @@ def trained(task, kill_at=None, key="key", **others):
 
 
 @given(kills=st.lists(st.integers(1, 15), min_size=1, max_size=3, unique=True).map(sorted),
-       seconds=st.sampled_from([0.0, 1e9]))  # fmt: skip
+       seconds=st.sampled_from([0.0, 1e9]),
+       precision=st.sampled_from(["fp32", "fp16"]))  # fmt: skip
 @settings(max_examples=10)
-def test_killed_at_any_step_the_weights_are_the_same(tmp_path_factory, kills, seconds):
-    whole = trained(toy())
+def test_killed_at_any_step_the_weights_are_the_same(tmp_path_factory, kills, seconds, precision):
+    whole = trained(toy(), precision=precision)
+    how = {"checkpoint_seconds": seconds, "precision": precision}
     with run.kept_in(tmp_path_factory.mktemp("run")):
         for kill in kills:
             with pytest.raises(Killed):
                 # What an epoch measured before the kill is in the checkpoint.
-                trained(toy(done=_epochs_done(seconds)), kill, checkpoint_seconds=seconds)
-        again = trained(toy(done=_epochs_done(seconds)), checkpoint_seconds=seconds)
+                trained(toy(done=_epochs_done(seconds)), kill, **how)
+        again = trained(toy(done=_epochs_done(seconds)), **how)
     assert (again == whole).all()
+
+
+class Measuring(Toy):
+    """Its figure depends on its weights, so that it is the same whenever it is measured."""
+
+    def measure(self):
+        return {"P@5": float(weights(self).sum())}
+
+
+@pytest.mark.parametrize("kill", [1, 4, 6, 9])
+def test_validations_inside_an_epoch_survive_a_kill(tmp_path, kill):
+    whole = trained(Measuring(texts=40), validate_every=2)
+    with run.kept_in(tmp_path):
+        with pytest.raises(Killed):
+            trained(Measuring(texts=40), kill, validate_every=2)
+        assert (trained(Measuring(texts=40), validate_every=2) == whole).all()
 
 
 def _epochs_done(seconds):

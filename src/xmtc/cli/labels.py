@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.group("labels")
 def command() -> None:
-    """Add labels to a linear_tree, or remove some, without training it again."""
+    """Add labels to a linear_tree or a gudn, or remove some of a linear_tree's."""
 
 
 @command.command("add")

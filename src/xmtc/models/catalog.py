@@ -13,6 +13,8 @@ KINDS = {
     "linear_tree": ("xmtc.models.linear_tree", "LinearTree"),
     "lightxml": ("xmtc.models.lightxml", "LightXML"),
     "xr_transformer": ("xmtc.models.xr_transformer", "XRTransformer"),
+    "gudn": ("xmtc.models.gudn", "Gudn"),
+    "aplc": ("xmtc.models.aplc", "Aplc"),
     "one_vs_all": ("xmtc.models.one_vs_all", "OneVsAll"),
     "ensemble": ("xmtc.models.ensemble", "Ensemble"),
 }

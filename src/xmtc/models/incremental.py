@@ -1,4 +1,7 @@
-"""Changes a finished linear_tree: new labels, fewer labels, more texts. It makes a new model."""
+"""Changes a finished linear_tree: new labels, fewer labels, more texts. It makes a new model.
+
+A gudn takes new labels too: it reads texts and labels alike.
+"""
 
 from __future__ import annotations
 
@@ -12,33 +15,40 @@ from xmtc.core.arrays import Csr, Longs, as_csr, csr, csr_of_rows, unit_rows
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import ConfigError, DataError, did_you_mean
 from xmtc.core.interfaces import Model
+from xmtc.core.labels import LabelSpace
 from xmtc.linear.edit import with_labels, with_old_labels, without_labels
 from xmtc.linear.nodes import retrain_forest
+from xmtc.models import gudn
+from xmtc.models.gudn import Gudn
 from xmtc.models.linear_tree import LinearTree, kept_as
 
 
 def add_labels(
     model: Model, examples: Dataset | None = None, texts: Mapping[str, str] | None = None
-) -> LinearTree:
+) -> LinearTree | Gudn:
     """The model with new labels, each learned from a few examples, or from its own text alone.
 
     examples: texts with labels; only labels that the model lacks are added. texts: name -> what the
     label says. Nothing else of the model changes.
     """
-    tree, texts = _linear_tree(model), dict(texts or {})
+    changed, texts = _takes_labels(model), dict(texts or {})
     named = examples.labels.names if examples else ()
-    wide = tree.labels.extended_by([*named, *texts])
-    new = wide.names[len(tree.labels) :]
+    wide = changed.labels.extended_by([*named, *texts])
+    new = wide.names[len(changed.labels) :]
     if not new:
         raise DataError("there is no new label: the model has all of those names already.")
-    shown, relevant, counts = _shown(tree, examples, texts, new)
-    config = tree.config
+    relevant = _examples_of(changed, examples, new)
+    counts = np.bincount(relevant.indices, minlength=len(new)).astype(np.int64)
+    counts = np.concatenate([changed.trained_on.label_counts, counts])
+    seen = replace(changed.trained_on, label_counts=counts)
+    if isinstance(changed, Gudn):
+        return _wider_gudn(changed, examples, relevant, texts, wide, seen)
+    shown, relevant = _shown(changed, examples, relevant, texts, new)
+    config = changed.config
     forests = kept_as(config, (
-        with_labels(forest, shown, relevant, config.svm, config.beam) for forest in tree.forests
+        with_labels(forest, shown, relevant, config.svm, config.beam) for forest in changed.forests
     ))  # fmt: skip
-    counts = np.concatenate([tree.trained_on.label_counts, counts])
-    seen = replace(tree.trained_on, label_counts=counts)
-    return replace(tree, forests=forests, labels=wide, trained_on=seen)
+    return replace(changed, forests=forests, labels=wide, trained_on=seen)
 
 
 def remove_labels(model: Model, names: Iterable[str]) -> LinearTree:
@@ -73,7 +83,7 @@ def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
     new = _carried(new)
     unknown = new.named_in(tree.labels).labels.names[len(tree.labels) :]
     if unknown:
-        tree = add_labels(tree, new)
+        tree = _linear_tree(add_labels(tree, new))
     both = _joined(old.named_in(tree.labels), new.named_in(tree.labels), len(tree.labels))
     features = as_csr(sp.vstack([tree.encode(part.inputs) for part in (old, new)]))
     fresh = np.arange(both.shape[0]) >= len(old)
@@ -94,32 +104,67 @@ def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
 
 def _linear_tree(model: Model) -> LinearTree:
     if not isinstance(model, LinearTree):
+        more = " beyond new labels" if isinstance(model, Gudn) else ""
         raise ConfigError(
-            f"models of kind {model.kind} cannot be changed; train again, or use linear_tree."
+            f"models of kind {model.kind} cannot be changed{more}; train again, or use linear_tree."
         )
     return model
 
 
+def _takes_labels(model: Model) -> LinearTree | Gudn:
+    return model if isinstance(model, Gudn) else _linear_tree(model)
+
+
+def _examples_of(model: LinearTree | Gudn, examples: Dataset | None, new: tuple[str, ...]) -> Csr:
+    """(examples, new labels)"""
+    if examples is None:
+        return as_csr(np.zeros((0, len(new)), np.float32))
+    named = examples.named_in(model.labels).relevant[:, len(model.labels) :]
+    return csr(named.data, named.indices, named.indptr, len(new))
+
+
 def _shown(
-    tree: LinearTree, examples: Dataset | None, texts: dict[str, str], new: tuple[str, ...]
-) -> tuple[Csr, Csr, Longs]:
-    """(examples, features), (examples, new labels), and how many examples each label has.
+    tree: LinearTree, examples: Dataset | None, relevant: Csr, texts: dict[str, str],
+    new: tuple[str, ...],
+) -> tuple[Csr, Csr]:  # fmt: skip
+    """(examples, features), (examples, new labels).
 
     A label that has none learns from its own text, or from its name if there is no text.
     """
-    known, place = len(tree.labels), {name: place for place, name in enumerate(new)}
-    rows, relevant = [], sp.csr_array((0, len(new)), dtype=np.float32)
+    rows = [] if examples is None else [tree.encode(examples.inputs)]
+    bare = _bare(relevant)
+    if len(bare):
+        own = [texts.get(new[place], new[place]) for place in bare]
+        rows.append(unit_rows(tree.encode(own)))
+        relevant = sp.vstack([relevant, csr_of_rows([[place] for place in bare], len(new))])
+    return as_csr(sp.vstack(rows)), as_csr(relevant)
+
+
+def _wider_gudn(
+    model: Gudn, examples: Dataset | None, relevant: Csr, texts: dict[str, str], wide: LabelSpace,
+    seen: TrainedOn,
+) -> Gudn:  # fmt: skip
+    """A new label is the mean of its examples, or what it says itself."""
+    known = len(model.labels)
+    descriptions = [model.labels.texts[label] if model.labels.texts else ""
+                    for label in range(known)]  # fmt: skip
+    descriptions += [texts.get(name, "") for name in wide.names[known:]]
+    labels = LabelSpace(wide.names, tuple(descriptions) if any(descriptions) else None)
+    vectors = np.zeros((len(labels) - known, len(model.middle)), np.float32)
+    bare = _bare(relevant)
+    if len(bare):
+        said = model.said(labels)
+        vectors[bare] = model.encode([said[known + place] for place in bare])
     if examples is not None:
-        named = examples.named_in(tree.labels).relevant[:, known:]
-        relevant = csr(named.data, named.indices, named.indptr, len(new))
-        rows.append(tree.encode(examples.inputs))
-    counts = np.bincount(relevant.indices, minlength=len(new)).astype(np.int64)
-    bare = [name for name in new if not counts[place[name]]]
-    if bare:
-        rows.append(unit_rows(tree.encode([texts.get(name, name) for name in bare])))
-        said = csr_of_rows([[place[name]] for name in bare], len(new))
-        relevant = sp.vstack([relevant, said])
-    return as_csr(sp.vstack(rows)), as_csr(relevant), counts
+        sums = relevant.T @ model.encode(examples.inputs)
+        counts = np.bincount(relevant.indices, minlength=len(vectors))
+        vectors += sums / np.maximum(1, counts)[:, None].astype(np.float32)
+    return gudn.with_labels(model, labels, vectors, seen)
+
+
+def _bare(relevant: Csr) -> Longs:
+    """The new labels that have no example."""
+    return np.flatnonzero(np.bincount(relevant.indices, minlength=relevant.shape[1]) == 0)
 
 
 def _carried(new: Dataset) -> Dataset:

@@ -93,7 +93,9 @@ def _published(
 
 
 EURLEX_4K = _published(20, 10, 200, validation=200 / 15_449)
-AMAZONCAT_13K = _published(5, 2, 10_000, validation=4_000 / 1_186_239)
+AMAZONCAT_13K = _published(
+    5, 2, 10_000, validation=4_000 / 1_186_239, validate_every=20_000
+)  # fmt: skip
 WIKI10_31K = _published(30, 10, 300, validation=200 / 14_146)
 WIKI_500K = _published(
     10,
@@ -128,9 +130,10 @@ EURLEX_4K_TRIO = (
 )
 AMAZONCAT_13K_TRIO = (
     AMAZONCAT_13K,
-    _published(5, 2, 10_000, name="roberta-base", validation=4_000 / 1_186_239),
+    _published(5, 2, 10_000, name="roberta-base", validation=4_000 / 1_186_239,
+               validate_every=20_000),
     _published(5, 2, 10_000, name="xlnet-base-cased", tokens=128, batch=32,
-               validation=4_000 / 1_186_239),
+               validation=4_000 / 1_186_239, validate_every=20_000),
 )  # fmt: skip
 WIKI10_31K_TRIO = (
     WIKI10_31K,
@@ -158,7 +161,7 @@ class LightXML:
 
     def encode(self, inputs: Inputs) -> Floats:
         """(texts, dim) what the scorers read."""
-        _check_readable(inputs)
+        check_readable(inputs, self.kind)
         return np.concatenate([encoder.encode(inputs) for encoder in self.encoders], axis=1)
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
@@ -198,11 +201,11 @@ class LightXML:
 def train(dataset: Dataset, config: Config) -> LightXML:
     """Cluster the labels where there are many, then teach encoder and output layers together."""
     require_neural(KIND)
-    _check_readable(dataset.inputs)
+    check_readable(dataset.inputs, KIND)
     from xmtc.neural.devices import seeded
 
     learned, held_out = split_off(dataset, config.training)
-    tree = _label_tree(learned, config)
+    tree = label_tree(learned, config)
     with seeded(config.training.seed), run.cache() as cache:
         model = _taught(learned, held_out, tree, config, cache)
     for encoder in model.encoders:
@@ -214,13 +217,12 @@ def _taught(
     dataset: Dataset, held_out: Dataset | None, tree: LabelTree, config: Config, cache: Path
 ) -> LightXML:
     from xmtc.neural.training.lesson import prepared, teach
-    from xmtc.neural.training.loop import fit
 
     key = run.key_of(settings.to_dict(config), dataset)
     lesson = prepared(
         dataset.texts, config.encoder, config.training, cache, key, config.standardise
     )
-    head = _head(dataset, tree, lesson.encoder.dim, config)
+    head = output_layers(dataset, tree, lesson.encoder.dim, config)
     encoders = [lesson.encoder]
 
     def model() -> LightXML:
@@ -241,19 +243,21 @@ def _taught(
     # encoder frozen, the discriminator on the same text vector or on an encoder of its own.
     head.teach("generator")
     teach(lesson, replace(task, measure=dict))
-    own = lesson
     if config.negatives == "static_own_encoder":
         encoders.append(copy.deepcopy(lesson.encoder))
-        own = lesson.read_by(encoders[1])
+    second = lesson.second(encoders[-1])
     lesson.encoder.requires_grad_(False)
     head.teach("labels")
-    second = own.task(head, dataset.relevant, config.dropout, measure)
+    labels = second.task(head, dataset.relevant, config.dropout, measure)
     with run.below("discriminator"):
-        fit(replace(second, chooser=task.source), config.training, key)
+        teach(second, replace(labels, chooser=task.source))
     return model()
 
 
-def _head(dataset: Dataset, tree: LabelTree, dim: int, config: Config) -> Flat | Chunked | TwoLevel:
+def output_layers(
+    dataset: Dataset, tree: LabelTree, dim: int, config: Config
+) -> Flat | Chunked | TwoLevel:
+    """One layer over all labels, or generator and discriminator; not taught anything yet."""
     from xmtc.neural.heads.chunked import CHUNK, Chunked
     from xmtc.neural.heads.flat import Flat
     from xmtc.neural.heads.two_level import TwoLevel
@@ -277,7 +281,7 @@ def _head(dataset: Dataset, tree: LabelTree, dim: int, config: Config) -> Flat |
     return head
 
 
-def _label_tree(dataset: Dataset, config: Config) -> LabelTree:
+def label_tree(dataset: Dataset, config: Config) -> LabelTree:
     """Clusters of labels whose texts share words, or no clusters."""
     if len(dataset.labels) <= config.plain_up_to:
         return LabelTree.flat(len(dataset.labels))
@@ -288,9 +292,10 @@ def _label_tree(dataset: Dataset, config: Config) -> LabelTree:
     return balanced_tree(pifa(features, dataset.relevant), halves)
 
 
-def _check_readable(inputs: Inputs) -> None:
+def check_readable(inputs: Inputs, kind: str) -> None:
+    """Raise when these are no texts."""
     if hasattr(inputs, "shape"):
-        raise DataError("lightxml reads texts, not a feature matrix; use linear_tree for that.")
+        raise DataError(f"{kind} reads texts, not a feature matrix; use linear_tree for that.")
 
 
 def _saved_tree(parts: Parts) -> LabelTree:

@@ -38,6 +38,8 @@ class EncoderConfig:
                 "must be 0 or more, or -1 for all")  # fmt: skip
         require(self.dropout == -1 or 0 <= self.dropout < 1, "dropout", self.dropout,
                 "must lie between 0 and 1, or be -1")  # fmt: skip
+        require(self.vector != "pooler" or self.layers == 1, "layers", self.layers,
+                "a pooler reads one layer; use layers=1, or vector=cls")  # fmt: skip
         require(self.words >= 10, "words", self.words, "must be at least 10")
         require(8 <= self.width <= 8192, "width", self.width, "must lie between 8 and 8192")
 
@@ -84,9 +86,44 @@ class TrainingConfig:
         for name in ("encoder_rate", "head_rate", "head_first_rate", "epsilon"):
             require(getattr(self, name) > 0, name, getattr(self, name), "must be above 0")
         require(0 < self.tokens_seen <= 1, "tokens_seen", self.tokens_seen, "above 0, at most 1")
+        last = self.epochs + self.extra_epochs
+        require(self.average_from is None or 0 <= self.average_from < last, "average_from",
+                self.average_from, f"must be an epoch from 0 to {last - 1}, or none")  # fmt: skip
         for name in ("decay", "clip", "checkpoint_seconds"):
             require(getattr(self, name) >= 0, name, getattr(self, name), "must not be negative")
         for name in ("warmup", "validation"):
             require(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")
         require(not self.shard_labels or self.precision != "fp16", "shard_labels", True,
                 "does not go with fp16; take bf16")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class GuideConfig:
+    """What the texts of labels teach while training; a guide of weight 0 costs nothing."""
+
+    feature_weight: float = 1.0  # feature guide: a text's vector is drawn to its labels'
+    link_weight: float = 1.0  # link guide: the output layer finds the labels in their own text too
+    text_weight: float = 1.0  # of the loss that needs no guide
+    features: Literal["concat", "pooler"] = "concat"  # what is drawn; pooler: the authors' code
+    distance: Literal["mean", "paper"] = "mean"  # mean of squares, or the paper's sum / 2 texts
+    labels_as: Literal["text", "one_hot"] = "text"  # one_hot: no text, a small network; ablation
+    say: Literal["text", "name", "both"] = "text"  # text: the description if there is one
+    max_tokens: int = 64  # all labels of a text are one label text, which is cut here
+    order: Literal["fixed", "shuffled"] = "fixed"  # of labels; shuffled: anew in each epoch
+    underscores: Literal["space", "keep"] = "space"  # keep: the authors' code
+
+    def __post_init__(self) -> None:
+        for name in ("feature_weight", "link_weight", "text_weight"):
+            require(getattr(self, name) >= 0, name, getattr(self, name), "must not be negative")
+        require(8 <= self.max_tokens <= 1 << 16, "max_tokens", self.max_tokens,
+                "must lie between 8 and 65536")  # fmt: skip
+
+    @property
+    def guides(self) -> bool:
+        """Whether there is any guide at all."""
+        return self.feature_weight > 0 or self.link_weight > 0
+
+    @property
+    def pooler(self) -> bool:
+        """Whether a guide needs the encoder's own pooler."""
+        return self.feature_weight > 0 and self.features == "pooler"

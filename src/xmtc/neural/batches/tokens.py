@@ -77,20 +77,21 @@ class Tokens:
 
 def tokenise(texts: Sequence[str], tokenizer: Any, cut: Cut) -> Tokens:
     """All texts, without special tokens. The tokenizer itself works in parallel."""
-    ids = [np.zeros(0, np.int32)]
+    ids = [np.zeros(0, np.int32)]  # one array per block: a small one per text would take more
     sizes: list[int] = []
     counts: list[int] = []
     with step("tokenising", len(texts)) as advance:
         for start, stop in blocks(len(texts), BLOCK):
             block = [cut.shortened(text) for text in texts[start:stop]]
+            few: list[Ints] = []
             for found in tokenizer.encode_batch_fast(block, add_special_tokens=False):
                 pieces = cut.pieces(found.ids)
                 counts.append(len(pieces))
                 sizes += map(len, pieces)
-                ids += [np.array(piece, np.int32) for piece in pieces]
-            ids = [np.concatenate(ids)]
+                few += [np.array(piece, np.int32) for piece in pieces]
+            ids.append(np.concatenate(few))
             advance(stop - start)
-    return Tokens(ids[0], starts_of(sizes), starts_of(counts))
+    return Tokens(np.concatenate(ids), starts_of(sizes), starts_of(counts))
 
 
 def tokenised(texts: Sequence[str], tokenizer: Any, cut: Cut, cache: Path) -> Tokens:

@@ -41,22 +41,33 @@ class TextEncoder(nn.Module):
         """From here on it only reads."""
         self.eval().requires_grad_(False)
         if isinstance(self.body, transformer.Transformer):
+            if self.config.vector != "pooler" and hasattr(self.body.model, "pooler"):
+                self.body.model.pooler = None  # a guide of the training may have needed it
             self.body.fastest = {}  # measured for training; a saved model would not know it
             self.body.use(self.body.ways[0])
-        if self.config.int8:
+        if self.config.int8 and device().type == "cpu":  # a graphics processor reads exactly
             self.reader = [quantised(self.body)]
 
     def forward(self, batch: Batch) -> Tensor:
         """(texts, dim)"""
         return self._vectors(self.body, batch)
 
+    def with_pooled(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """(texts, dim) and, from the same reading, (texts, width) of the encoder's own pooler."""
+        if self.config.vector == "pooler":
+            vectors = self(batch)
+            return vectors, vectors
+        states, pooled = self.body.with_pooled(batch, self.layers)
+        return self._of_states(states, batch), mean_by_owner(pooled, batch)
+
     def _vectors(self, body: Any, batch: Batch) -> Tensor:
         if self.config.vector == "pooler":
-            pieces = body.pooled(batch)
-        else:
-            states = body(batch, self.layers)
-            pieces = torch.cat([pool(state, batch, self.config.vector) for state in states], dim=1)
-        return pieces if batch.owner is None else mean_by_owner(pieces, batch)
+            return mean_by_owner(body.pooled(batch), batch)
+        return self._of_states(body(batch, self.layers), batch)
+
+    def _of_states(self, states: Sequence[Tensor], batch: Batch) -> Tensor:
+        pieces = [pool(state, batch, self.config.vector) for state in states]
+        return mean_by_owner(torch.cat(pieces, dim=1), batch)
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """(texts, dim) of raw texts, read in batches of like length."""
@@ -72,11 +83,19 @@ class TextEncoder(nn.Module):
         return vectors
 
 
-def make_encoder(texts: Sequence[str], config: EncoderConfig) -> TextEncoder:
-    """The encoder that the settings name; bilstm and cnn learn their words from the texts."""
-    if config.name in OWN:
+def make_encoder(
+    texts: Sequence[str], config: EncoderConfig, pooler: bool = False
+) -> TextEncoder:  # fmt: skip
+    """The encoder that the settings name; bilstm and cnn learn their words from the texts.
+
+    pooler: keep it for the training, also where the vector is made without it.
+    """
+    if config.name in OWN and not pooler:
         tokenizer = words.word_tokenizer(texts, config.words)
-        return TextEncoder(own_body(config, tokenizer), tokenizer, words.LAYOUT, config)
+        body = own_body(config, tokenizer)
+        return TextEncoder(body, tokenizer, words.LAYOUT, config).to(device())
+    if config.name in OWN:
+        raise ConfigError(f"the encoder {config.name} has no pooler; set guides.features='concat'.")
     folder = find(config.name)
     slow = transformer.load_tokenizer(folder)
     model = transformer.load(folder, config.attention, config.dropout)
@@ -92,23 +111,30 @@ def make_encoder(texts: Sequence[str], config: EncoderConfig) -> TextEncoder:
     tokenizer = slow.backend_tokenizer
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    return TextEncoder(
-        transformer_body(model, config, "token_type_ids" in slow.model_input_names),
-        tokenizer, layout, config,
-    )  # fmt: skip
+    # XLNet's tokenizer gives segment ids that matter without saying that its encoder wants them.
+    with_types = "token_type_ids" in slow.model_input_names or any(layout.after_types)
+    body = transformer_body(model, config, with_types, pooler)
+    return TextEncoder(body, tokenizer, layout, config).to(device())
 
 
-def transformer_body(model: Any, config: EncoderConfig, with_types: bool) -> nn.Module:
-    """The encoder without the pooler, unless that is what makes the vector."""
-    if config.vector != "pooler" and getattr(model, "pooler", None) is not None:
+def transformer_body(
+    model: Any, config: EncoderConfig, with_types: bool, pooler: bool = False
+) -> nn.Module:  # fmt: skip
+    """The encoder without its pooler, unless that makes the vector or is asked for."""
+    has_one = getattr(model, "pooler", None) is not None
+    if has_one and config.vector != "pooler" and not pooler:
         model.pooler = None
-    if config.vector == "pooler" and getattr(model, "pooler", None) is None:
+    if config.vector == "pooler" and not has_one:
         raise ConfigError(f"vector='pooler': the encoder {config.name} has none; use cls or mean.")
+    if pooler and not has_one:
+        raise ConfigError(f"the encoder {config.name} has no pooler; set guides.features='concat'.")
     return transformer.Transformer(model, with_types)
 
 
 def own_body(config: EncoderConfig, tokenizer: Any) -> nn.Module:
     """A BiLSTM or a CNN with new weights."""
+    if config.vector == "pooler":
+        raise ConfigError(f"vector='pooler': the encoder {config.name} has none; use mean or max.")
     kinds = {"bilstm": words.BiLstm, "cnn": words.Cnn}
     dropout = 0.2 if config.dropout < 0 else config.dropout
     return kinds[config.name](tokenizer.get_vocab_size(), config.width, dropout)
@@ -140,7 +166,8 @@ def pool(states: Tensor, batch: Batch, vector: str) -> Tensor:
 
 def mean_by_owner(pieces: Tensor, batch: Batch) -> Tensor:
     """(pieces, dim) -> (texts, dim), the mean of each text's pieces."""
-    assert batch.owner is not None
+    if batch.owner is None:
+        return pieces
     sums = pieces.new_zeros(batch.texts, pieces.shape[1]).index_add(0, batch.owner, pieces)
     counts = torch.bincount(batch.owner, minlength=batch.texts)
     return sums / counts.unsqueeze(1)

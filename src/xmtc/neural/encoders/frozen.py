@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import math
+import os
 import uuid
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +16,7 @@ import numpy as np
 import torch
 
 from xmtc.core.arrays import Array, Longs
+from xmtc.core.errors import StoreError
 from xmtc.core.progress import step
 from xmtc.neural.batches.grouping import sorted_batches
 from xmtc.neural.batches.layout import Batch
@@ -23,6 +26,7 @@ from xmtc.neural.encoders import transformer
 from xmtc.neural.encoders.encoder import RANKING_TOKENS, TextEncoder
 
 DTYPES: dict[str, Any] = {"fp16": np.float16, "fp32": np.float32}
+LARGEST = 65504  # of fp16
 CLOSE = 1e-5  # how far the parts together may be from the whole
 
 
@@ -85,6 +89,14 @@ def source_of(encoder: TextEncoder, tokens: Tokens, cache: Path) -> Source:
     return FrozenSource(upper, tokens, _states(encoder, frozen, tokens, cache))
 
 
+def beside(source: Source, encoder: TextEncoder, tokens: Tokens, cache: Path) -> Source:
+    """How the same encoder, of which the source has the trained part, reads other texts."""
+    if isinstance(source, TokenSource):
+        return replace(source, tokens=tokens)
+    frozen = transformer.freeze_below(encoder.body.model, encoder.config.trainable_layers)
+    return replace(source, tokens=tokens, states=_states(encoder, frozen, tokens, cache))
+
+
 def _upper(encoder: TextEncoder, frozen: int) -> TextEncoder | None:
     """The trainable part, if it does with the frozen states what the whole encoder does."""
     whole = encoder.body
@@ -138,7 +150,7 @@ def _fill(path: Path, encoder: TextEncoder, frozen: int, tokens: Tokens) -> None
     ends = tokens.starts + extra * np.arange(len(tokens.starts))
     shape = (int(ends[-1]), encoder.body.width)
     dtype = DTYPES[encoder.config.frozen_cache]
-    states = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+    states = _room_for(path, dtype, shape)
     lengths, everything = pieces.lengths + extra, np.arange(len(pieces))
     lowest = _lower_alone(encoder.body, frozen)
     with step("reading with frozen layers", len(pieces)) as advance, torch.inference_mode():
@@ -146,9 +158,26 @@ def _fill(path: Path, encoder: TextEncoder, frozen: int, tokens: Tokens) -> None
             batch = encoder.layout.batch(pieces, rows).to(device())
             found = _lower(lowest, batch, frozen)[batch.mask.bool()].cpu().numpy()
             places = [np.arange(ends[row], ends[row + 1]) for row in rows]
-            states[np.concatenate(places)] = found.astype(dtype)
+            states[np.concatenate(places)] = np.clip(found, -LARGEST, LARGEST).astype(dtype)
             advance(len(rows))
-    states.flush()
+    states.flush()  # type: ignore[attr-defined]
+
+
+def _room_for(path: Path, dtype: Any, shape: tuple[int, int]) -> Array:
+    """An array on disk, all of it allocated: a full disk is found now, not in the middle."""
+    try:
+        states: Array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+        if hasattr(os, "posix_fallocate"):
+            with path.open("r+b") as file:
+                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        size = math.prod(shape) * np.dtype(dtype).itemsize / 1e6
+        raise StoreError(
+            f"no room for {size:,.0f} MB in {path.parent}: {error}. Make room, set XMTC_CACHE to "
+            "another folder, or encoder.frozen_cache=none to go without."
+        ) from error
+    return states
 
 
 def _lower_alone(body: Any, frozen: int) -> Any:
@@ -161,13 +190,21 @@ def _lower_alone(body: Any, frozen: int) -> Any:
     return lower.eval()
 
 
+def digest_of(encoder: TextEncoder, frozen_only: bool = False) -> str:
+    """Of all its weights, or of those that are not taught."""
+    digest = hashlib.sha256()
+    for name, weights in encoder.body.named_parameters():
+        if not (frozen_only and weights.requires_grad):
+            digest.update(name.encode())
+            digest.update(weights.detach().contiguous().cpu().numpy())
+    return digest.hexdigest()
+
+
 def _key(encoder: TextEncoder, frozen: int, tokens: Tokens) -> str:
     """Frozen weights, layout and tokens: all that the states depend on."""
     digest = hashlib.sha256(repr((frozen, encoder.layout, encoder.config.frozen_cache)).encode())
     digest.update(json.dumps(encoder.body.model.config.to_dict(), default=str).encode())
-    for name, weights in encoder.body.state_dict().items():
-        digest.update(name.encode())
-        digest.update(weights.flatten()[:64].cpu().numpy().tobytes())
+    digest.update(digest_of(encoder, frozen_only=True).encode())
     for array in (tokens.ids, tokens.starts):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:32]

@@ -42,11 +42,11 @@ class Transformer(nn.Module):
 
     def forward(self, batch: Batch, layers: int) -> tuple[Tensor, ...]:
         """The last `layers` states, (pieces, length, width) each, the last layer first."""
-        return self.run(self.inputs(batch), layers)
+        return self.with_pooled(batch, layers)[0]
 
     def pooled(self, batch: Batch) -> Tensor:
         """(pieces, width) what the encoder's own pooler makes of it."""
-        pooled: Tensor = self.model(**self.inputs(batch)).pooler_output
+        pooled: Tensor = self.with_pooled(batch, 1)[1]
         return pooled
 
     def inputs(self, batch: Batch) -> dict[str, Tensor]:
@@ -56,28 +56,29 @@ class Transformer(nn.Module):
             return {"inputs_embeds": batch.states, "attention_mask": batch.mask, **types}
         return {"input_ids": batch.ids, "attention_mask": batch.mask, **types}
 
-    def run(self, inputs: dict[str, Tensor], layers: int) -> tuple[Tensor, ...]:
-        """See `forward`."""
+    def with_pooled(self, batch: Batch, layers: int) -> tuple[tuple[Tensor, ...], Any]:
+        """Both; None where the pooler should be."""
+        inputs = self.inputs(batch)
         if self.fastest:
             length = inputs["attention_mask"].shape[1]
             fitting = (size for size in self.fastest if size >= length)
             self.use(self.fastest[min(fitting, default=max(self.fastest))])
-        if layers == 1:
-            return (self.model(**inputs).last_hidden_state,)
-        states = self.model(**inputs, output_hidden_states=True).hidden_states
-        return tuple(states[::-1][:layers])
+        read = self.model(**inputs, output_hidden_states=layers > 1)
+        last = (read.last_hidden_state,) if layers == 1 else read.hidden_states[::-1][:layers]
+        return tuple(last), getattr(read, "pooler_output", None)
 
 
 def load(folder: Path, attention: str, dropout: float) -> Any:
     """The encoder in a folder, its weights from safetensors only."""
     from transformers import AutoConfig, AutoModel
 
-    config = AutoConfig.from_pretrained(folder, local_files_only=True)
-    set_dropout(config, dropout)
     try:
+        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        set_dropout(config, dropout)
         with quiet():
             return AutoModel.from_pretrained(
                 folder, config=config, local_files_only=True, use_safetensors=True,
+                trust_remote_code=False,
                 attn_implementation=_implementation(attention), dtype=torch.float32,
             )  # fmt: skip
     except (OSError, ValueError) as error:
@@ -89,7 +90,9 @@ def load_tokenizer(folder: Path) -> Any:
     from transformers import AutoTokenizer
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False
+        )
     except (OSError, ValueError) as error:
         raise ConfigError(f"cannot read the tokenizer in {folder}: {error}") from error
     if not tokenizer.is_fast:

@@ -14,6 +14,7 @@ from xmtc.core.arrays import Array
 from xmtc.core.errors import StoreError
 from xmtc.core.parts import Parts
 from xmtc.neural.batches.layout import Layout
+from xmtc.neural.devices import device
 from xmtc.neural.encoders import transformer
 from xmtc.neural.encoders.encoder import (
     TextEncoder,
@@ -51,13 +52,15 @@ def encoder_from(parts: Parts, name: str, config: EncoderConfig) -> TextEncoder:
     try:
         about = json.loads(_text(parts, f"{name}.about.json"))
         tokenizer = Tokenizer.from_str(_text(parts, f"{name}.tokenizer.json"))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
         layout = _layout(about["layout"])
         with torch.device("meta"):  # nothing is allocated until the shapes are known to fit
             body = _body(about, config, tokenizer)
         weights = _weights(parts, name, body)
         body = _body(about, config, tokenizer)
         body.load_state_dict(weights)
-        encoder = TextEncoder(body, tokenizer, layout, config)
+        encoder = TextEncoder(body, tokenizer, layout, config).to(device())
         _try_out(encoder)
         encoder.finish()
     except (StoreError, MemoryError):  # a machine that is too small is no damage

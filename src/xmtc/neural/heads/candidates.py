@@ -24,7 +24,7 @@ class Candidates:
 
 def hardest_clusters(chances: Floats, relevant: Csr, most: int) -> Ints:
     """(texts, most): the true clusters first, then those that look most right; -1 pads."""
-    keys = chances + relevant.toarray().astype(np.float32)  # a chance is below 1
+    keys = chances + 2 * relevant.toarray().astype(np.float32)  # a chance may be rounded to 1
     ids = np.broadcast_to(np.arange(keys.shape[1], dtype=np.int32), keys.shape)
     return best(np.ascontiguousarray(ids), keys, most)[0]
 

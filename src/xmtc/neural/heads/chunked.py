@@ -48,8 +48,11 @@ class Chunked(nn.Module):
         self.biases = nn.ParameterList(shards.own(self.biases[at][rows]) for at, rows in kept)
         self.spans, self.sharded = [cut[at] for at, _ in kept], True
 
-    def loss(self, vectors: Tensor, relevant: Csr) -> Tensor:
-        """Binary cross-entropy, summed over the texts, and over or averaged over the nodes."""
+    def loss(self, vectors: Tensor, relevant: Csr, chosen_by: Tensor | None = None) -> Tensor:
+        """Binary cross-entropy, summed over the texts, and over or averaged over the nodes.
+
+        chosen_by: of no use here, where all nodes are candidates.
+        """
         total = vectors.new_zeros((), dtype=torch.float32)
         columns = relevant.tocsc()
         for (start, stop), weights, bias in zip(self.spans, self.weights, self.biases, strict=True):

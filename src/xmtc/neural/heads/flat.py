@@ -32,8 +32,11 @@ class Flat(nn.Module):
         logits: Tensor = self.linear(vectors)
         return logits
 
-    def loss(self, vectors: Tensor, relevant: Csr) -> Tensor:
-        """Binary cross-entropy, summed over the texts, and over or averaged over the nodes."""
+    def loss(self, vectors: Tensor, relevant: Csr, chosen_by: Tensor | None = None) -> Tensor:
+        """Binary cross-entropy, summed over the texts, and over or averaged over the nodes.
+
+        chosen_by: of no use here, where all nodes are candidates.
+        """
         return self.loss_of(self(vectors), relevant)
 
     def loss_of(self, logits: Tensor, relevant: Csr) -> Tensor:

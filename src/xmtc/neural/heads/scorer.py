@@ -11,6 +11,8 @@ from xmtc.core.arrays import Array, Floats, Ints
 from xmtc.core.parts import Parts
 from xmtc.kernels.dense import chosen_dots
 
+BLOCK = 8192  # texts that are read at a time
+
 
 @dataclass(frozen=True)
 class Standard:
@@ -23,7 +25,9 @@ class Standard:
     def of(vectors: Floats) -> Standard:
         """So that these vectors have, over all, mean 0 and spread 1."""
         center = vectors.mean(0)
-        return Standard(center, float((vectors - center).std()) or 1.0)
+        blocks = (vectors[start : start + BLOCK] for start in range(0, len(vectors), BLOCK))
+        squares = sum(float(np.square(block - center).sum(dtype=np.float64)) for block in blocks)
+        return Standard(center, (squares / max(1, vectors.size)) ** 0.5 or 1.0)
 
     def folded(self, weights: Floats, bias: Floats) -> tuple[Floats, Floats]:
         """Weights and bias that give from raw vectors what these give from standard ones."""
@@ -57,8 +61,7 @@ class DenseScorer:
 
     def score(self, encoded: Floats, candidates: Ints) -> Floats:
         """(texts, width), from 0 to 1."""
-        vectors = encoded[:, self.start : self.stop]
-        vectors = vectors if self.bottleneck is None else self.bottleneck(vectors)
+        vectors = self.read(encoded)
         if _is_everything(candidates, len(self.weights)):
             scores = vectors @ self.weights.T
         else:
@@ -66,6 +69,11 @@ class DenseScorer:
         if self.bias is not None:
             scores = scores + self.bias[candidates]
         return expit(scores, dtype=np.float32)  # type: ignore[no-any-return]
+
+    def read(self, encoded: Floats) -> Floats:
+        """(texts, dim) what the weights are multiplied with."""
+        vectors = encoded[:, self.start : self.stop]
+        return vectors if self.bottleneck is None else self.bottleneck(vectors)
 
     def of_raw(self, standard: Standard | None) -> DenseScorer:
         """The same scores from vectors that were not brought to this standard."""

@@ -47,14 +47,18 @@ class TwoLevel(nn.Module):
     def loss(self, vectors: Tensor, relevant: Csr, chosen_by: Tensor | None = None) -> Tensor:
         """Both losses, summed over the texts.
 
-        chosen_by: the vectors that the generator reads, where they are not the same.
+        chosen_by: vectors by which the generator chooses the candidates, where they are not the
+        same.
         """
         true_clusters = self.tree.relevant_at(0, relevant)
-        logits = self.generator(vectors if chosen_by is None else chosen_by)
         total = vectors.new_zeros(())
         if "generator" in self.teaches:
+            logits = self.generator(vectors)
             total = total + self.generator.loss_of(logits, true_clusters)
         if "labels" in self.teaches:
+            if chosen_by is not None or "generator" not in self.teaches:
+                with torch.no_grad():
+                    logits = self.generator(vectors if chosen_by is None else chosen_by)
             chances = torch.sigmoid(self.generator.of_all_nodes(logits).float()).cpu().numpy()
             clusters = hardest_clusters(chances, true_clusters, self.beam)
             total = total + self._label_loss(vectors, clusters, relevant)

@@ -10,11 +10,13 @@ from typing import Any
 
 from xmtc.core.arrays import Array, Csr
 from xmtc.neural.batches.tokens import Tokens, tokenised
+from xmtc.neural.devices import device
 from xmtc.neural.encoders.attention import use_fastest
 from xmtc.neural.encoders.encoder import TextEncoder, make_encoder
-from xmtc.neural.encoders.frozen import Source, source_of
+from xmtc.neural.encoders.frozen import Source, digest_of, source_of
 from xmtc.neural.heads.scorer import Standard
 from xmtc.neural.settings import EncoderConfig, TrainingConfig
+from xmtc.neural.training.guided import GuidedTask
 from xmtc.neural.training.head_first import teach_head, vectors_of
 from xmtc.neural.training.loop import fit
 from xmtc.neural.training.task import LabelTask, Net
@@ -37,22 +39,30 @@ class Lesson:
         self, head: Any, relevant: Csr, dropout: float, measure: Callable[[], dict[str, float]]
     ) -> LabelTask:
         """Encoder and output layer, to be taught together."""
-        net = Net(self.source.encoder, head, dropout, self.standard)
+        net = Net(self.source.encoder, head, dropout, self.standard).to(device())
         task = LabelTask(net, self.source, relevant, self.training, measure)
         use_fastest(self.encoder, self.source, task.batches(0), self.cache)
         return task
 
-    def read_by(self, encoder: TextEncoder) -> Lesson:
-        """The same texts, read by another encoder with the same tokens."""
-        return replace(self, encoder=encoder, source=source_of(encoder, self.tokens, self.cache))
+    def second(self, encoder: TextEncoder) -> Lesson:
+        """The same texts for a second training: read by an encoder that was taught already."""
+        same = encoder is self.encoder
+        source = self.source if same else source_of(encoder, self.tokens, self.cache)
+        key = f"{self.key}-second"
+        vectors = None if self.vectors is None else vectors_of(source, self.cache, key)
+        return replace(self, encoder=encoder, source=source, vectors=vectors, key=key)
 
 
 def prepared(
     texts: Sequence[str], encoder_config: EncoderConfig, training: TrainingConfig, cache: Path,
-    key: str, standardise: bool = False,
+    key: str, standardise: bool = False, pooler: bool = False,
 ) -> Lesson:  # fmt: skip
-    """Make the encoder and read the texts with what of it is frozen."""
-    encoder = make_encoder(texts, encoder_config)
+    """Make the encoder and read the texts with what of it is frozen.
+
+    pooler: keep the encoder's own, although its vector is made without it.
+    """
+    encoder = make_encoder(texts, encoder_config, pooler)
+    key = f"{key[:16]}-{digest_of(encoder)[:16]}"  # with another encoder it is another training
     tokens = tokenised(texts, encoder.tokenizer, encoder.cut, cache)
     source = source_of(encoder, tokens, cache)
     wanted = (standardise or training.head_epochs > 0) and len(texts) > 0
@@ -61,7 +71,7 @@ def prepared(
     return Lesson(encoder, tokens, source, vectors, standard, training, cache, key)
 
 
-def teach(lesson: Lesson, task: LabelTask) -> None:
+def teach(lesson: Lesson, task: LabelTask | GuidedTask) -> None:
     """The output layer alone first, where the settings say so, then everything."""
     if lesson.vectors is not None and lesson.training.head_epochs:
         teach_head(task, lesson.vectors, lesson.key)

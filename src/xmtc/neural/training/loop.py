@@ -25,9 +25,14 @@ from xmtc.neural.training.log import Log, Pace
 from xmtc.neural.training.optimiser import Optimiser
 from xmtc.neural.training.schedule import SCHEDULES
 
+SCALE = ("scale", "_growth_tracker")  # what fp16 remembers from step to step
+
 
 class Task(Protocol):
-    """What a model must say to be trained."""
+    """What a model must say to be trained.
+
+    A task may have `details`, more figures of its last batch, which are logged.
+    """
 
     @property
     def net(self) -> nn.Module:
@@ -88,7 +93,7 @@ class Training:
         self.schedule = SCHEDULES[config.schedule](steps, round(steps * config.warmup))
         self.pace = Pace(sum(map(sum, sizes[now.epoch :])) - now.texts)
         if config.head_epochs and not now.step:
-            self._validate_inside()  # what the output layers know may be the best already
+            self._validate_and_log()  # what the output layers know may be the best already
         while now.epoch < self.epochs and not self._out_of_patience():
             self._epoch()
         self._checkpoint()
@@ -127,7 +132,9 @@ class Training:
         speed = texts / (time.perf_counter() - started)
         mean = now.loss / now.texts
         advance(texts, self.pace.note(texts, mean, now.metrics, self.config.metric))
-        self.log.write(step=now.step, epoch=now.epoch, loss=loss, texts_per_second=round(speed, 1))
+        self.log.write(step=now.step, epoch=now.epoch, loss=loss, texts=texts,
+                       texts_per_second=round(speed, 1),
+                       **getattr(self.task, "details", {}))  # fmt: skip
         if self._checkpoint_is_due():
             self._checkpoint()
         if self.after_step is not None:
@@ -162,10 +169,14 @@ class Training:
             "Lower training.encoder_rate and training.head_rate, or set training.clip=1."
         )
 
-    def _validate_inside(self) -> None:
+    def _validate_and_log(self) -> None:
         metrics = self._validate()
         if metrics:
             self.log.write(step=self.progress.step, epoch=self.progress.epoch, **metrics)
+
+    def _validate_inside(self) -> None:
+        """In the middle of an epoch."""
+        self._validate_and_log()
         self.progress.calm = self.config.dropout_off_after_validation
         self.net.train(not self.progress.calm)
 
@@ -228,8 +239,11 @@ class Training:
         tensors |= {f"mean.{name}": value for name, value in self.average.mean.items()}
         tensors |= {f"best.{name}": value for name, value in self.best.items()}
         tensors["random"] = torch.get_rng_state()
+        if device().type == "cuda":
+            tensors["cuda_random"] = torch.cuda.get_rng_state()
         if self.scaler.is_enabled():
-            tensors["scale"] = torch.tensor(self.scaler.get_scale())
+            state = self.scaler.state_dict()
+            tensors["scale"] = torch.tensor([state[name] for name in SCALE], dtype=torch.float64)
         checkpoint.write(self._checkpoints(self.folder), self.progress, tensors)
 
     def _checkpoint_is_due(self) -> bool:
@@ -266,8 +280,15 @@ class Training:
         self.average.count = self.progress.averaged
         self.best = _under("best.", tensors)
         torch.set_rng_state(tensors["random"])
+        if "cuda_random" in tensors and device().type == "cuda":
+            torch.cuda.set_rng_state(tensors["cuda_random"])
         if "scale" in tensors:
-            self.scaler.update(float(tensors["scale"]))
+            scale, clean = tensors["scale"].tolist()
+            state = {
+                **self.scaler.state_dict(),
+                **dict(zip(SCALE, (scale, int(clean)), strict=True)),
+            }
+            self.scaler.load_state_dict(state)
         self.log.write(step=self.progress.step, note="goes on from a checkpoint")
 
     @torch.no_grad()

@@ -8,6 +8,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from xmtc.core.errors import ConfigError
 from xmtc.neural import shards
 from xmtc.neural.settings import TrainingConfig
 from xmtc.neural.training import processes
@@ -37,6 +38,8 @@ class Optimiser:
         if self.rows:
             self.optimisers.append(torch.optim.SparseAdam(kinds["rows"], eps=config.epsilon))
         self.hooks: list[Any] = []
+        if kinds["at once"]:
+            _check_at_once(config)
         for group in kinds["at once"]:
             for parameter in group["params"]:
                 own = _adamw([{**group, "params": [parameter]}], config)
@@ -91,6 +94,16 @@ class Optimiser:
             optimiser.load_state_dict(
                 {"state": known, "param_groups": optimiser.state_dict()["param_groups"]}
             )
+
+
+def _check_at_once(config: TrainingConfig) -> None:
+    """Weights that change with every batch know nothing of a step of several, nor of its scale."""
+    wrong = {"accumulate": config.accumulate > 1, "precision": config.precision == "fp16"}
+    for name in (name for name, is_wrong in wrong.items() if is_wrong):
+        raise ConfigError(
+            f"training.{name}={getattr(config, name)}: not with so many labels in one layer. "
+            "Use accumulate=1 and fp32 or bf16, or clusters (plain_up_to=32000)."
+        )
 
 
 def _square(parameters: list[nn.Parameter]) -> Tensor:

@@ -49,10 +49,18 @@ def my_share(rows: Longs) -> tuple[Longs, float]:
 
 
 def sum_gradients(parameters: Iterable[nn.Parameter]) -> None:
-    """Every process gets the gradients of the whole batch; of its own rows it has them."""
+    """Every process gets the gradients of the whole batch; of its own rows it has them.
+
+    What only some processes have used, a tail of labels perhaps, has a gradient of 0 elsewhere.
+    """
     if count() > 1:
-        for parameter in parameters:
-            if parameter.grad is not None and not getattr(parameter, "own_rows", False):
+        shared = [each for each in parameters if not getattr(each, "own_rows", False)]
+        used = torch.tensor([int(each.grad is not None) for each in shared])
+        dist.all_reduce(used, dist.ReduceOp.MAX)
+        for parameter, somewhere in zip(shared, used.tolist(), strict=True):
+            if somewhere:
+                if parameter.grad is None:
+                    parameter.grad = torch.zeros_like(parameter)
                 dist.all_reduce(parameter.grad)
 
 

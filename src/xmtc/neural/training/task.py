@@ -48,9 +48,10 @@ class LabelTask:
 
     @property
     def parts(self) -> Mapping[str, tuple[nn.Module, float]]:
-        """The encoder learns slowly, the output layer fast."""
+        """The encoder learns slowly, the output layer fast; parts of it may have their own rate."""
         return {
             "encoder": (self.net.encoder, self.config.encoder_rate),
+            **getattr(self.net.head, "slower", {}),
             "head": (self.net.head, self.config.head_rate),
         }
 

@@ -1,0 +1,228 @@
+"""gudn: what the labels of a text say guides the encoder while it learns. (Wang et al., 2022)
+
+All labels of a text make one label text, which passes through the same encoder. The feature guide
+draws the text's vector to that of its label text; the link guide has the output layer find the
+labels in it. A finished model knows nothing of this: encoder and output layers as in lightxml.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from xmtc.core import config as settings
+from xmtc.core import run
+from xmtc.core.arrays import Allowed, Floats, Inputs
+from xmtc.core.dataset import Dataset, TrainedOn
+from xmtc.core.labels import LabelSpace
+from xmtc.core.parts import Parts
+from xmtc.core.ranking import Ranking
+from xmtc.core.tree import LabelTree
+from xmtc.labels.said import are_codes, said
+from xmtc.models import lightxml
+from xmtc.models.lightxml import LightXML, check_readable, label_tree, output_layers
+from xmtc.models.validating import metrics_of, split_off
+from xmtc.neural.extra import require_neural
+from xmtc.neural.heads.added import with_nodes
+from xmtc.neural.settings import EncoderConfig, GuideConfig, TrainingConfig
+
+if TYPE_CHECKING:
+    from xmtc.neural.training.guided import GuidedTask
+    from xmtc.neural.training.lesson import Lesson
+    from xmtc.neural.training.task import LabelTask
+
+KIND = "gudn"
+PLAIN = lightxml.Config()
+SOME = 256  # texts or labels that are enough for an average
+
+
+@dataclass(frozen=True)
+class Config:
+    """lightxml, taught by the names of labels too: for labels that say what they mean."""
+
+    encoder: EncoderConfig = field(default_factory=lambda: PLAIN.encoder)
+    training: TrainingConfig = field(default_factory=lambda: PLAIN.training)
+    guides: GuideConfig = field(default_factory=GuideConfig)
+    dropout: float = PLAIN.dropout  # share of the text vector that is hidden in each training step
+    loss: Literal["sum", "mean"] = PLAIN.loss  # over labels; mean, as published, learns more slowly
+    start_at_frequency: bool = PLAIN.start_at_frequency  # begin with how frequent labels are
+    standardise: bool = PLAIN.standardise  # output layers read vectors of mean 0, spread 1
+    plain_up_to: int = PLAIN.plain_up_to  # with more labels, clusters are ranked before labels
+    max_cluster: int = PLAIN.max_cluster  # labels in a cluster, at most
+    cluster_seed: int = PLAIN.cluster_seed  # other clusters, e.g. for an ensemble
+    beam: int = PLAIN.beam  # clusters whose labels a text is taught and ranked with
+    bottleneck: int = PLAIN.bottleneck  # size of a label's vector
+
+    def __post_init__(self) -> None:
+        self.unguided()  # which checks what both have
+
+    def unguided(self) -> lightxml.Config:
+        """The same without guides."""
+        shared = {field.name for field in fields(lightxml.Config)} & set(vars(self))
+        return lightxml.Config(**{name: getattr(self, name) for name in shared})
+
+
+def _published(
+    epochs: int, validation: float, guides: GuideConfig | None = None, **others: Any
+) -> Config:
+    """Ten layers; 4 processes of 8 texts each made a step, which here are four batches."""
+    encoder = EncoderConfig("bert-base-uncased", max_tokens=512, vector="cls", layers=10)
+    training = TrainingConfig(
+        epochs=epochs, batch=8, batch_tokens=8 * 512, accumulate=4, encoder_rate=5e-5,
+        head_rate=5e-5, decay=0.0, epsilon=1e-6, schedule="linear", warmup=0.0, clip=0.0,
+        validation=validation, patience=epochs, seed=19950919,
+    )  # fmt: skip
+    guides = guides or GuideConfig(features="pooler", max_tokens=512)
+    return Config(encoder, training, guides, dropout=0.5, loss="mean", start_at_frequency=False,
+                  standardise=False, **others)  # fmt: skip
+
+
+EURLEX_4K = _published(40, 200 / 15_449)
+WIKI10_31K = _published(40, 200 / 14_146)
+AMAZONCAT_13K = _published(20, 4_000 / 1_186_239)
+WIKI_500K = _published(20, 4_000 / 1_779_881, beam=10, bottleneck=3_000)
+# The paper's equations instead of the authors' code: sums, and the ten layers are drawn themselves.
+EURLEX_4K_AS_WRITTEN = replace(
+    EURLEX_4K, loss="sum", guides=GuideConfig(distance="paper", max_tokens=512)
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Gudn:
+    """A finished encoder with its output layers. What guided them is gone."""
+
+    config: Config
+    ranker: LightXML
+    trained_on: TrainedOn
+    middle: Floats  # (dim,) an average text: what new labels are measured by
+    kind: str = KIND
+
+    def __repr__(self) -> str:
+        return repr(self.ranker)
+
+    @property
+    def labels(self) -> LabelSpace:
+        """What its label ids mean."""
+        return self.ranker.labels
+
+    def encode(self, inputs: Inputs) -> Floats:
+        """(texts, dim) what the output layers read."""
+        return self.ranker.encode(inputs)
+
+    def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
+        """The k best labels, as lightxml ranks them."""
+        return self.ranker.rank(inputs, k, allowed)
+
+    def said(self, labels: LabelSpace) -> list[str]:
+        """What these labels say, as label texts were read in training."""
+        return said(labels, self.config.guides.say, self.config.guides.underscores)
+
+    def to_parts(self) -> Parts:
+        """Everything needed to make this model again, the encoder and its tokenizer included."""
+        inner = replace(self.ranker, trained_on=self.trained_on).to_parts()
+        arrays = {**inner.arrays, "middle": self.middle}
+        return replace(inner, settings=settings.to_dict(self.config), arrays=arrays)
+
+    @staticmethod
+    def from_parts(parts: Parts) -> Gudn:
+        """The model as it was saved, checked."""
+        config = parts.config(Config)
+        inner = replace(parts, settings=settings.to_dict(config.unguided()))
+        ranker = replace(LightXML.from_parts(inner), kind=KIND)
+        middle = parts.array("middle", np.float32, (ranker.encoders[0].dim,))
+        return Gudn(config, ranker, parts.trained_on, middle)
+
+
+def train(dataset: Dataset, config: Config) -> Gudn:
+    """Cluster the labels where there are many, then teach from texts and from label texts."""
+    require_neural(KIND)
+    check_readable(dataset.inputs, KIND)
+    from xmtc.neural.devices import seeded
+
+    _warn_of_codes(dataset.labels, config.guides)
+    learned, held_out = split_off(dataset, config.training)
+    tree = label_tree(learned, config.unguided())
+    with seeded(config.training.seed), run.cache() as cache:
+        ranker = _taught(learned, held_out, tree, config, cache)
+    ranker.encoders[0].finish()
+    seen = dataset.trained_on()
+    some = np.linspace(0, len(learned) - 1, min(SOME, len(learned))).astype(int)
+    middle = ranker.encode([learned.texts[row] for row in some]).mean(0)
+    return Gudn(config, replace(ranker, trained_on=seen), seen, middle)
+
+
+def with_labels(model: Gudn, labels: LabelSpace, vectors: Floats, seen: TrainedOn) -> Gudn:
+    """The model with more labels. Texts and label texts share a space, so a vector is enough.
+
+    labels: those of the model, then the new ones. vectors: (new labels, dim) what stands for each.
+    """
+    known, ranker = model.labels, model.ranker
+    some = np.linspace(0, len(known) - 1, min(SOME, len(known))).astype(int)
+    texts = model.said(known)
+    usual = model.encode([texts[label] for label in some]).mean(0)
+    last = with_nodes(ranker.scorers[-1], vectors, usual, model.middle)
+    tree, above = LabelTree.flat(len(labels)), ranker.scorers[:-1]
+    if above:
+        clusters = np.tile(np.arange(len(above[0].weights), dtype=np.int32), (len(vectors), 1))
+        likeliest = above[0].score(vectors, clusters).argmax(1).astype(np.int32)
+        parents = np.concatenate([ranker.tree.parents[-1], likeliest])
+        tree = LabelTree((*ranker.tree.parents[:-1], parents))
+    wider = replace(ranker, tree=tree, scorers=(*above, last), labels=labels, trained_on=seen)
+    return replace(model, ranker=wider, trained_on=seen)
+
+
+def _taught(
+    dataset: Dataset, held_out: Dataset | None, tree: LabelTree, config: Config, cache: Path
+) -> LightXML:
+    from xmtc.neural.training.lesson import prepared, teach
+
+    plain, labels = config.unguided(), dataset.labels
+    texts = said(labels, config.guides.say, config.guides.underscores)
+    key = run.key_of({**settings.to_dict(config), "said": texts}, dataset)
+    lesson = prepared(
+        dataset.texts, config.encoder, config.training, cache, key, config.standardise,
+        config.guides.pooler,
+    )  # fmt: skip
+    head = output_layers(dataset, tree, lesson.encoder.dim, plain)
+
+    def ranker() -> LightXML:
+        scorers = tuple(each.of_raw(lesson.standard) for each in head.scorers())
+        seen = dataset.trained_on()
+        return LightXML(plain, (lesson.encoder,), tree, scorers, labels, seen, KIND)
+
+    def measure() -> dict[str, float]:
+        lesson.encoder.eval()
+        return metrics_of(ranker(), held_out)
+
+    task = lesson.task(head, dataset.relevant, config.dropout, measure)
+    teach(lesson, _guided(task, lesson, texts, config.guides) if config.guides.guides else task)
+    return ranker()
+
+
+def _guided(task: LabelTask, lesson: Lesson, said: list[str], guides: GuideConfig) -> GuidedTask:
+    from xmtc.neural.training.guided import GuidedTask
+    from xmtc.neural.training.label_side import LabelSide, OneHot, OneHotSide, text_side
+
+    encoder = lesson.encoder
+    side: LabelSide
+    if guides.labels_as == "one_hot":
+        width = encoder.body.width if guides.pooler else None
+        side = OneHotSide(OneHot(len(said), encoder.dim, width), task.relevant)
+    else:
+        side = text_side(lesson.source, encoder, said, task.relevant, guides, lesson.cache)
+    return GuidedTask(task, side, guides)
+
+
+def _warn_of_codes(labels: LabelSpace, guides: GuideConfig) -> None:
+    if not guides.guides or guides.labels_as != "text":
+        return
+    if are_codes(said(labels, guides.say, guides.underscores)):
+        some = ", ".join(map(repr, labels.names[:3]))
+        logging.getLogger("xmtc").warning(
+            "gudn learns from what labels say, and most of these look like codes: %s. Give the "
+            "labels texts (docs/formats.md), or use lightxml. It is trained all the same.", some
+        )  # fmt: skip

@@ -1,0 +1,234 @@
+"""aplc: labels by frequency and back, three learning rates, presets, XLNet, hostile folders."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModel, AutoTokenizer
+
+import xmtc
+from quick import quick_settings
+from tiny import tiny_xlnet
+from xmtc.core import run
+from xmtc.core.arrays import csr_of_rows
+from xmtc.core.config import merged
+from xmtc.core.errors import ConfigError, StoreError
+from xmtc.data.planted import planted
+from xmtc.models import aplc
+from xmtc.neural.encoders.encoder import make_encoder
+from xmtc.neural.heads.adaptive import AdaptiveLabelClusters, Hidden
+from xmtc.neural.settings import EncoderConfig, TrainingConfig
+from xmtc.neural.training import loop
+from xmtc.neural.training.optimiser import Optimiser
+from xmtc.neural.training.task import LabelTask, Net
+
+CNN = {"encoder": {"name": "cnn", "width": 16, "trainable_layers": -1}}
+
+
+def quick(**changes):
+    return merged(quick_settings("aplc"), changes)
+
+
+def test_labels_are_sorted_by_frequency_and_mapped_back():
+    relevant = csr_of_rows([[1, 3], [3], [1, 3], [0], []], 5)
+    order = aplc.by_frequency(relevant)
+    assert order.tolist() == [3, 1, 0, 2, 4]  # equals by number
+    ranked = aplc._by_rank(relevant, order)
+    assert [ranked[[row]].indices.tolist() for row in range(5)] == [[0, 1], [0], [0, 1], [2], []]
+    assert ranked.has_sorted_indices
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"clusters": (0.3, 0.3, 0.4), "loss": "document"}, {"cuts": (4, 8), "loss": "global"},
+     {"norm_relu": False, "gate_loss": False, "loss": "global"},
+     {"hidden": 24, "hidden_rate": 1e-2, "dropout": 0.1}, {"clusters": (1.0,)},
+     {"start_at_frequency": False, "standardise": False, "training": {"head_epochs": 0}}],
+    ids=["three clusters", "cuts", "paper", "hidden", "one cluster", "from chance"],
+)  # fmt: skip
+def test_every_way_to_train_finds_the_planted_labels(changes, tmp_path):
+    model = xmtc.train("aplc", planted(), quick(**changes))
+    assert xmtc.evaluate(model, planted(seed=1)).metrics["P@1"] > 90
+    xmtc.save(model, tmp_path / "model")
+    before, after = (m.rank(planted().texts, 5) for m in (model, xmtc.load(tmp_path / "model")))
+    assert (before.labels == after.labels).all()
+    assert (before.scores == after.scores).all()
+
+
+def test_most_tails_are_skipped_when_few_labels_are_asked():
+    model = xmtc.train("aplc", planted(), quick())
+    assert model.tails_skipped(planted(seed=1).texts, 1) > 0.3
+    assert model.tails_skipped(planted(seed=1).texts, 12) == 0
+
+
+def test_encoder_hidden_and_output_layer_learn_at_rates_of_their_own():
+    config = TrainingConfig(encoder_rate=5e-5, head_rate=2e-3, schedule="slanted", warmup=0.0)
+    head = Hidden(4, AdaptiveLabelClusters(6, [3, 2]), 0.0, rate=1e-4)
+    task = LabelTask(Net(torch.nn.Linear(2, 4), head, 0.0), None, None, config, dict)
+    optimiser = Optimiser(task.parts, config)
+    optimiser.set_rates(0.5)
+    rates = {id(p): group["lr"] for o in optimiser.optimisers for group in o.param_groups
+             for p in group["params"]}  # fmt: skip
+    assert {rates[id(p)] for p in task.net.encoder.parameters()} == {2.5e-5}
+    assert {rates[id(p)] for p in head.hidden.parameters()} == {5e-5}
+    assert {rates[id(p)] for p in head.output.parameters()} == {1e-3}
+    assert len(rates) == len(list(task.net.parameters()))
+
+
+class Killed(Exception):
+    pass
+
+
+def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
+    """Also while a tail was never visited: the optimiser knows nothing of it then."""
+    settings = quick(**CNN, training={"epochs": 2, "head_epochs": 1, "checkpoint_seconds": 0,
+                                      "batch": 4}, clusters=(0.5, 0.3, 0.2), hidden=16)  # fmt: skip
+    data = planted(texts=24)
+    whole = xmtc.train("aplc", data, settings).rank(data.texts, 5)
+    real, steps = loop.Training._step, []
+
+    def until_killed(self, *rest):
+        real(self, *rest)
+        steps.append(1)
+        if len(steps) in (1, 5):
+            raise Killed
+
+    monkeypatch.setattr(loop.Training, "_step", until_killed)
+    with run.kept_in(tmp_path / "run"):
+        for _ in range(2):
+            with pytest.raises(Killed):
+                xmtc.train("aplc", data, settings)
+        again = xmtc.train("aplc", data, settings).rank(data.texts, 5)
+    assert (again.scores == whole.scores).all()
+
+
+def test_presets_are_the_published_settings():  # spec 4.3 and 4.7
+    every = (aplc.EURLEX_4K, aplc.AMAZONCAT_13K, aplc.WIKI10_31K, aplc.WIKI_500K, aplc.AMAZON_670K)
+    code = (aplc.EURLEX_4K, aplc.AMAZONCAT_13K_CODE, aplc.WIKI10_31K, aplc.WIKI_500K_CODE,
+            aplc.AMAZON_670K_CODE)  # fmt: skip
+    assert [(p.encoder.max_tokens, p.training.batch, p.training.epochs, p.hidden) for p in every] \
+        == [(512, 12, 8, 768), (256, 48, 8, 768), (512, 12, 6, 768), (128, 96, 15, 512),
+            (128, 28, 20, 384)]  # fmt: skip
+    assert [(p.encoder.max_tokens, p.training.batch, p.training.epochs, p.hidden) for p in code] \
+        == [(512, 12, 8, 768), (192, 48, 8, 768), (512, 12, 6, 768), (256, 64, 12, 768),
+            (128, 32, 25, 512)]  # fmt: skip
+    labels = (3956, 13_330, 30_938, 501_008, 670_091)
+    assert [p.sizes(count) for p, count in zip(code, labels, strict=True)] == [
+        (1978,) * 2, (6665,) * 2, (15_469,) * 2, (167_000, 167_000, 167_008),
+        (167_522, 167_523, 167_521, 167_525)]  # fmt: skip
+    assert aplc.WIKI_500K.sizes(501_008) == (125_252,) * 4
+    for preset in {*every, *code}:
+        slow = preset is aplc.WIKI10_31K
+        rates = (preset.training.encoder_rate, preset.hidden_rate, preset.training.head_rate)
+        assert rates == ((1e-5, 1e-4, 1e-3) if slow else (5e-5, 1e-4, 2e-3))
+        assert (preset.loss, preset.gate_loss, preset.norm_relu) == ("document", True, True)
+        assert (preset.training.schedule, preset.training.warmup) == ("slanted", 0)
+        assert (preset.training.decay, preset.dropout, preset.narrowing) == (0, 0.1, 2)
+        assert (preset.encoder.name, preset.encoder.vector) == ("xlnet-base-cased", "cls")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [({"clusters": (0.5, 0.6)}, "add up to 1"), ({"cuts": (5, 5)}, "climb"),
+     ({"training": {"shard_labels": True}}, "not for aplc"), ({"narrowing": 0.5}, "narrowing"),
+     ({**CNN, "clusters": (0.2,) * 5, "narrowing": 9.0}, "fewer clusters")],
+)  # fmt: skip
+def test_settings_that_make_no_sense_are_refused(settings, said):
+    with pytest.raises(ConfigError, match=said):
+        xmtc.train("aplc", planted(), settings)
+
+
+@pytest.fixture(scope="module")
+def xlnet(tmp_path_factory):
+    texts = [text.capitalize() for text in planted().texts]
+    return tiny_xlnet(tmp_path_factory.mktemp("xlnet"), [*texts, *planted().texts], pieces=300)
+
+
+def test_xlnet_is_read_as_it_was_made_to_be(xlnet):
+    """x <sep> <cls>, padded on the left, segment ids 0 and 2; cased; the vector is that of CLS."""
+    texts = ["sign0a alpha beta gamma delta", "Sign3b", ""]
+    encoder = make_encoder([], EncoderConfig(xlnet, max_tokens=64, vector="cls")).eval()
+    tokenizer = AutoTokenizer.from_pretrained(xlnet)
+    model = AutoModel.from_pretrained(xlnet).eval()
+    assert encoder.layout.pad_left
+    assert encoder.layout.after == (tokenizer.sep_token_id, tokenizer.cls_token_id)
+    assert (encoder.layout.text_type, encoder.layout.after_types) == (0, (0, 2))
+    together = encoder.encode(texts)
+    for text, vector in zip(texts, together, strict=True):
+        inputs = tokenizer(text, return_tensors="pt", return_token_type_ids=True)
+        with torch.no_grad():
+            expected = model(**inputs).last_hidden_state[0, -1]
+        np.testing.assert_allclose(vector, expected, atol=1e-5)
+        np.testing.assert_allclose(encoder.encode([text])[0], vector, atol=1e-5)
+    upper, lower = encoder.encode(["Sign3b", "sign3b"])
+    assert np.abs(upper - lower).max() > 1e-3
+
+
+def test_xlnet_learns_and_travels(xlnet, tmp_path):
+    """With the published vector, loss and schedule; rates for an encoder that knows nothing."""
+    preset, data = aplc.EURLEX_4K, planted()
+    training = replace(preset.training, epochs=5, batch=16, encoder_rate=3e-3, head_rate=2e-2,
+                       head_epochs=20, head_first_rate=2e-2, validation=0.0)  # fmt: skip
+    encoder = replace(preset.encoder, name=xlnet, max_tokens=32)
+    config = replace(preset, encoder=encoder, training=training, hidden=0, standardise=True)
+    model = aplc.train(data, config)
+    fresh = planted(seed=1)
+    floor = xmtc.evaluate(xmtc.train("most_frequent", data), fresh).metrics["P@1"]
+    assert xmtc.evaluate(model, fresh).metrics["P@1"] > floor + 10
+    xmtc.save(model, tmp_path / "model")
+    texts = fresh.texts[:20]
+    before, after = (m.rank(texts, 5) for m in (model, xmtc.load(tmp_path / "model")))
+    assert (before.labels == after.labels).all()
+    assert (before.scores == after.scores).all()
+    alone = xmtc.Ranking.stack([model.rank([text], 5) for text in texts])
+    np.testing.assert_allclose(alone.scores, before.scores, atol=1e-5)
+
+
+def _twice(array):
+    array[0] = array[1]
+
+
+def _zero(array):
+    array[:] = 0
+
+
+def _nan(array):
+    array.flat[0] = np.nan
+
+
+@pytest.fixture(scope="module")
+def parts():
+    settings = quick(**CNN, training={"epochs": 1, "head_epochs": 0}, hidden=8)
+    return xmtc.train("aplc", planted(texts=30), settings).to_parts()
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [("order", _twice), ("spread", _zero), ("head.weights", _nan), ("tail0.gain", _nan),
+     ("tail0.bias", None), ("center", None), ("hidden.bias", None), ("order", None),
+     ("tail0.down", lambda a: a[:, :-1]), ("tail0.weights", lambda a: a[1:]),
+     ("head.weights", lambda a: a.astype(np.float64)), ("order", lambda a: a + 1)],
+)  # fmt: skip
+def test_a_damaged_folder_is_refused(parts, name, damage):
+    """damage: changes a copy of the array, or gives another; None: the array is gone."""
+    arrays = {key: value.copy() for key, value in parts.arrays.items()}
+    if damage is None:
+        del arrays[name]
+    else:
+        changed = damage(arrays[name])
+        arrays[name] = arrays[name] if changed is None else changed
+    with pytest.raises(StoreError):
+        aplc.Aplc.from_parts(replace(parts, arrays=arrays))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"clusters": [0.2] * 5}, {"cuts": [2]}, {"narrowing": 1000.0}, {"hidden": 1 << 16},
+     {"norm_relu": "perhaps"}, {"clusters": []}],
+)  # fmt: skip
+def test_settings_that_do_not_fit_the_arrays_are_refused(parts, settings):
+    with pytest.raises(StoreError):
+        aplc.Aplc.from_parts(replace(parts, settings={**parts.settings, **settings}))
