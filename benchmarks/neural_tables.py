@@ -69,7 +69,8 @@ def auto_beside_linear_tree(found: Sequence[Record]) -> str:
     columns = ["data set", "tried", "minutes", "P@1/3/5 on held-out texts", ""]
     return "\n\n".join([
         markdown(columns, tried), markdown(COLUMNS, system_lines(rows)),
-        claims_table(auto.check(rows)), captions(record for _, record in cells.values()),
+        claims_table(auto.check(rows)),
+        captions(record for _, record in cells.values()),
     ])  # fmt: skip
 
 

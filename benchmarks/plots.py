@@ -54,8 +54,10 @@ def draw_curves(cells: Sequence[tuple[Measurement, Record]], path: Path) -> None
                           label=name, markersize=3)  # fmt: skip
                 if tree := row.get("tree_on_validation"):
                     axes.axhline(tree[name], ls="--", lw=1, color=color)
-            axes.set(title=row["data"], xlabel="minutes of training", xlim=(0, None))
-            axes.legend(frameon=False, title="-- linear_tree", fontsize=8)
+            others = f", {row['system']}" if len({cell["data"] for cell, _ in cells}) == 1 else ""
+            axes.set(title=row["data"] + others, xlabel="minutes of training", xlim=(0, None))
+            beside = "-- linear_tree" if row.get("tree_on_validation") else None
+            axes.legend(frameon=False, title=beside, fontsize=8)
 
 
 def draw_negatives(cells: Sequence[tuple[Measurement, Record]], path: Path) -> None:
@@ -115,6 +117,19 @@ def draw_adaptive(record: Record, path: Path) -> None:
                 axes.plot([row["labels"] for row in mine], [row[key] for row in mine], "o-",
                           label=layer, markersize=3)  # fmt: skip
             axes.set(title=title, xlabel="labels", xscale="log", yscale="log")
+
+
+def draw_gains(
+    bars: Sequence[tuple[str, dict[str, list[float]], list[Record]]], path: Path
+) -> None:
+    """Points that each ensemble gains at P@1, P@3 and P@5, a panel for each title."""
+    with _figure(len(bars), path, [record for *_, some in bars for record in some]) as panels:
+        for axes, (title, points, _) in zip(panels, bars, strict=True):
+            for place, (name, gains) in enumerate(points.items()):
+                at = [k + (place - (len(points) - 1) / 2) * 0.25 for k in range(3)]
+                axes.bar(at, gains, 0.25, label=name)
+            axes.axhline(0, lw=0.8, color="0.3")
+            axes.set(title=title, xticks=range(3), xticklabels=["P@1", "P@3", "P@5"])
             axes.legend(frameon=False, fontsize=8)
 
 

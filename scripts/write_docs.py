@@ -15,7 +15,7 @@ from xmtc.models.catalog import KINDS, RECIPES, module_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import aplc_tables, gudn_tables, neural_tables, plots, tables
+from benchmarks import aplc_tables, gudn_tables, neural_tables, plots, tables, xbert_tables
 from benchmarks.quality import negatives
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,6 +26,8 @@ NEGATIVES = MODELS / "lightxml_negatives.svg"
 FEATURE_LOSS = MODELS / "gudn_feature_loss.svg"
 PARTITIONS = MODELS / "aplc_partitions.svg"
 LAYER = MODELS / "aplc_layer.svg"
+XBERT_CURVES = MODELS / "xbert_curves.svg"
+XBERT_GAINS = MODELS / "xbert_ensembles.svg"
 
 
 def main() -> None:
@@ -63,6 +65,8 @@ def stale_plots() -> dict[Path, Callable[[], None]]:
     losses = gudn_tables.curves_of(tables.records("quality_gudn"))
     parts = list(aplc_tables.ablation_cells(tables.records("quality_aplc_ablation")).values())
     layer = tables.records("speed_adaptive")[:1]
+    matchers = xbert_tables.curves_of(tables.records("quality_xbert"))
+    gains = xbert_tables.bars_of(tables.records("quality_xbert"))
     every: list[tuple[Path, list[tables.Record], Callable[[], None]]] = [
         (PLOT, growth, lambda: plots.draw_growth(growth[0], PLOT)),
         (CURVES, neural_tables.records_of(curves), lambda: plots.draw_curves(curves, CURVES)),
@@ -78,6 +82,16 @@ def stale_plots() -> dict[Path, Callable[[], None]]:
             lambda: plots.draw_partitions(parts, PARTITIONS),
         ),
         (LAYER, layer, lambda: plots.draw_adaptive(layer[0], LAYER)),
+        (
+            XBERT_CURVES,
+            neural_tables.records_of(matchers),
+            lambda: plots.draw_curves(matchers, XBERT_CURVES),
+        ),
+        (
+            XBERT_GAINS,
+            neural_tables.records_of([(None, each) for *_, some in gains for each in some]),
+            lambda: plots.draw_gains(gains, XBERT_GAINS),
+        ),
     ]
     return {path: draw for path, records, draw in every
             if records and not plots.is_fresh(path, *records)}  # fmt: skip
@@ -99,10 +113,6 @@ def _measured(path: Path) -> str:
         page = _fill(page, "negatives", static)
         page = _fill(page, "speed", neural_tables.training_speed(newest("speed_neural_training")))
         page = _fill(page, "labels", neural_tables.many_labels(newest("memory_lightxml_rust")))
-    if path.stem == "xr_transformer":
-        page = _fill(page, "peers", neural_tables.xr_beside_peers(newest("quality_xr_transformer")))
-    if path.stem == "auto":
-        page = _fill(page, "auto", neural_tables.auto_beside_linear_tree(newest("quality_auto")))
     if path.stem == "gudn":
         page = _fill(page, "guides", gudn_tables.guides(newest("quality_gudn"), FEATURE_LOSS.name))
         page = _fill(page, "new labels", gudn_tables.unseen(newest("quality_new_labels")))
@@ -113,6 +123,15 @@ def _measured(path: Path) -> str:
         page = _fill(page, "partitions", ablation)
         page = _fill(page, "layer", aplc_tables.layer(newest("speed_adaptive"), LAYER.name))
         page = _fill(page, "labels", aplc_tables.many_labels(newest("memory_aplc_rust")))
+    if path.stem == "xbert":
+        found = newest("quality_xbert")
+        page = _fill(page, "stages", xbert_tables.stages(found, XBERT_CURVES.name))
+        page = _fill(page, "others", xbert_tables.beside_others(found))
+        page = _fill(page, "ensembles", xbert_tables.ensembles(found, XBERT_GAINS.name))
+    if path.stem == "xr_transformer":
+        page = _fill(page, "peers", neural_tables.xr_beside_peers(newest("quality_xr_transformer")))
+    if path.stem == "auto":
+        page = _fill(page, "auto", neural_tables.auto_beside_linear_tree(newest("quality_auto")))
     return page
 
 

@@ -7,6 +7,7 @@ be run alone, and a training that was killed goes on.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,6 +41,8 @@ class Job:
     texts: int | None = None  # only so many, drawn with the seed
     minutes: float = 0.0  # above 0: as many epochs as fit
     hidden: int = 0  # labels that are not taught, although texts carry them; see `hidden_labels`
+    shares_reading: bool = False  # what frozen layers make of the texts is kept for other jobs too
+    goes_on_from: str = ""  # another job's name: stages that its run has kept are not done again
 
     def part(self, options: Options) -> Dataset:
         """The texts that it is taught."""
@@ -94,6 +97,14 @@ def trained(job: Job, options: Options) -> tuple[Path, Measurement]:
     done = alone(_train, job, options, place)
     (place / "figures.json").write_text(json.dumps(done))
     return place / "model", done
+
+
+def training_row(job: Job, options: Options) -> tuple[Path, Measurement]:
+    """The folder of the model, and its training as a row beside others of this model."""
+    place, cost = trained(job, options)
+    wanted = ("train_texts", "labels", "train_seconds", "train_cpu_seconds", "peak_mb", "model_mb",
+              "trained_commit", "trained_dirty", "config")  # fmt: skip
+    return place, {"what": "training", **{name: cost[name] for name in wanted}}
 
 
 def in_cells(
@@ -153,12 +164,16 @@ def _train(job: Job, options: Options, place: Path) -> Measurement:
     _warm_up(job, part)
     config = _planned(job, part, place)
     say(f"{job.data}, {job.name}: training, {config.get('training', {}).get('epochs', '')} epochs")
-    log, goes_on = place / "run" / "log.jsonl", (place / "run" / "checkpoints").exists()
-    if not (goes_on and log.exists()):  # without its log, nobody knows how long it took before
-        shutil.rmtree(place / "run", ignore_errors=True)
+    kept = job.goes_on_from and options.work / f"{job.data}-{job.goes_on_from}"
+    folder = (kept or place) / "run"
+    log, goes_on = folder / "log.jsonl", not kept and (folder / "checkpoints").exists()
+    if not kept and not (goes_on and log.exists()):
+        shutil.rmtree(folder, ignore_errors=True)  # without its log, nobody knows how long it took
         goes_on = False
     forget_peak()
-    model, cost = timed(lambda: xmtc.train(job.kind, part, config, run=place / "run"))
+    if job.shares_reading:  # this process ends with the training
+        os.environ["XMTC_CACHE"] = str(options.work / "cache")
+    model, cost = timed(lambda: xmtc.train(job.kind, part, config, run=folder))
     memory = peak()
     xmtc.save(model, place / "model", overwrite=True)
     lines = lines_of(log)
@@ -273,7 +288,9 @@ def asked(options: Options, data: str) -> Dataset:
     return test.take(range(min(len(test), options.subset))) if options.subset else test
 
 
-def measured(model: Model, options: Options, data: str, k: int = 10) -> Measurement:
+def measured(
+    model: Model, options: Options, data: str, k: int = 10, names: Sequence[str] = METRICS
+) -> Measurement:
     """Quality on the test part, and the speed of many texts and of one, from raw text."""
     import xmtc
 
@@ -281,15 +298,18 @@ def measured(model: Model, options: Options, data: str, k: int = 10) -> Measurem
     model.rank(list(test.texts[:32]), k)
     ranking, cost = timed(lambda: model.rank(test.texts, k))
     single = latency(lambda text: xmtc.predict(model, [text], k=5), list(test.texts))
-    return {**quality(ranking, test, model), "texts_per_second": len(test) / cost.seconds, **single}
+    found = quality(ranking, test, model, names)
+    return {**found, "texts_per_second": len(test) / cost.seconds, **single}
 
 
-def quality(ranking: Ranking, test: Dataset, model: Model) -> dict[str, float]:
+def quality(
+    ranking: Ranking, test: Dataset, model: Model, names: Sequence[str] = METRICS
+) -> dict[str, float]:
     """The figures of one ranking of the test texts."""
     from xmtc.evaluation.report import evaluate_ranking
 
     metrics = evaluate_ranking(ranking, test.relevant, model.trained_on, ks=KS).metrics
-    return {name: metrics[name] for name in METRICS}
+    return {name: metrics[name] for name in names}
 
 
 def with_encoder(model: Any, **changes: Any) -> Any:

@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from xmtc.core.walk import walk
     from xmtc.data.formats import read_dataset
     from xmtc.data.writing import write_dataset
+    from xmtc.evaluation.comparison import Comparison
     from xmtc.evaluation.report import Report
     from xmtc.models.api import evaluate, explain, load, predict, save, train
+    from xmtc.models.comparing import compare
     from xmtc.models.incremental import add_labels, remove_labels, update
     from xmtc.models.plan import Plan, plan
 
@@ -47,7 +49,9 @@ _HOMES = {
     "xmtc.core.walk": ["walk"],
     "xmtc.data.formats": ["read_dataset"],
     "xmtc.data.writing": ["write_dataset"],
+    "xmtc.evaluation.comparison": ["Comparison"],
     "xmtc.evaluation.report": ["Report"],
+    "xmtc.models.comparing": ["compare"],
     "xmtc.models.incremental": ["add_labels", "remove_labels", "update"],
     "xmtc.models.plan": ["Plan", "plan"],
     "xmtc.models.api": ["evaluate", "explain", "load", "predict", "save", "train"],
@@ -56,6 +60,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = ["datasets", "sklearn"]
 
 __all__ = [
+    "Comparison",
     "ConfigError",
     "DataError",
     "Dataset",
@@ -72,6 +77,7 @@ __all__ = [
     "XmtcError",
     "__version__",
     "add_labels",
+    "compare",
     "datasets",
     "evaluate",
     "explain",

@@ -139,6 +139,39 @@ def test_combine_makes_one_model_of_several(capfd, folder, tmp_path):
     assert "label 0003" in output
 
 
+def test_compare_says_who_is_better_and_where(capfd, folder, tmp_path):
+    floor, test = tmp_path / "floor", folder / "tst.jsonl.gz"
+    assert xmtc(capfd, "train", "most_frequent", folder / "trn.jsonl", "--out", floor)[0] == 0
+    asked = ["compare", floor, folder / "model", "--test", test, "--resamples", 50]
+    page = tmp_path / "report.html"
+    code, output, errors = xmtc(capfd, *asked, "--html", page)
+    assert (code, errors) == (0, "")
+    for said in ("200 texts", "P@5", "PSP@3", "difference", "head", "tail", "gains most", "both"):
+        assert said in output
+    assert "open it in a browser" in output
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    values = json.loads(xmtc(capfd, *asked, "--json", "--top", 2)[1])
+    assert values["versus"][str(folder / "model")]["metrics"]["P@1"]["low"] > 0
+    assert values["resamples"] == 50
+
+
+def test_compare_refuses_what_cannot_be_before_it_works(capfd, folder, tmp_path):
+    model, test = folder / "model", folder / "tst.jsonl.gz"
+    code, _, errors = xmtc(capfd, "compare", model, model, "--test", test)
+    assert (code, "named twice" in errors) == (1, True)
+    code, _, errors = xmtc(capfd, "compare", model, "--test", test)
+    assert (code, "give two or more" in errors) == (1, True)
+    code, _, errors = xmtc(capfd, "compare", model, model)
+    assert (code, "--test" in errors) == (2, True)
+    other, missing = tmp_path / "other", tmp_path / "no" / "r.html"
+    write_jsonl(planted(labels=5), tmp_path / "few.jsonl")
+    assert xmtc(capfd, "train", "most_frequent", tmp_path / "few.jsonl", "--out", other)[0] == 0
+    code, _, errors = xmtc(capfd, "compare", model, other, "--test", test)
+    assert (code, "--different-labels" in errors) == (1, True)
+    code, _, errors = xmtc(capfd, "compare", model, other, "--test", test, "--html", missing)
+    assert (code, "no folder" in errors) == (1, True)
+
+
 def test_combine_refuses_what_cannot_be_before_it_works(capfd, folder, tmp_path):
     model, out = folder / "model", tmp_path / "out"
     code, _, errors = xmtc(capfd, "combine", model, model)

@@ -18,8 +18,10 @@ NEURAL = {
     "encoder": {"name": "cnn", "width": 8},
     "training": {"epochs": 30, "encoder_rate": 1e-2, "head_rate": 1e-2},
 }
-SMALL = {"lightxml": NEURAL, "gudn": NEURAL, "aplc": {**NEURAL, "hidden": 8},
-         "xr_transformer": {**NEURAL, "training": {"epochs": 2}}}  # fmt: skip
+SMALL = {
+    "lightxml": NEURAL, "gudn": NEURAL, "aplc": {**NEURAL, "hidden": 8}, "xbert": NEURAL,
+    "xr_transformer": {**NEURAL, "training": {"epochs": 2}},
+}  # fmt: skip
 TEXTS = ["sign0a sign1b", "sign3a alpha", "", "nothing known"]
 
 SAVED = {kind: kind for kind in KINDS} | {"linear_tree_int8": "linear_tree"}  # folder -> kind

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-NEURAL = ("lightxml", "gudn", "aplc")
+NEURAL = ("lightxml", "gudn", "aplc", "xbert")
 
 
 def quick_settings(kind: str, **others: Any) -> dict[str, Any]:

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 import xmtc
 from xmtc.core.arrays import as_csr, unit_rows
 from xmtc.kernels.assign import _fill_sides, split_in_half
-from xmtc.labels.trees import TreeConfig, build_tree, given_tree, halvings_for
+from xmtc.labels.trees import (
+    TreeConfig,
+    balanced_tree,
+    build_tree,
+    given_tree,
+    halvings_for,
+    published_halvings,
+)
 
 FIVE = as_csr(np.array([[1, 0], [0.96, 0.28], [0.8, 0.6], [0.6, 0.8], [0.28, 0.96]]))
 METHODS = ["balanced", "kmeans", "random", "frequency"]
@@ -211,3 +218,54 @@ def _path(tree, label):
         node = int(level[node])
         path.append(node)
     return path[::-1][1:]
+
+
+def split_b(rows, left, right, means):
+    """Variant B, written down plainly: the left half, sorted."""
+    count, before = len(rows), None
+    a, b = rows[left], rows[right]
+    for _ in range(20):
+        score = rows @ (b - a)
+        squared = (score**2).sum()
+        if before is not None and abs(squared - before) <= 0.01 * before:
+            break
+        before, order = squared, np.argsort(score, kind="stable")
+        halves = order[: count // 2], order[count // 2 :]
+        a, b = (rows[half].mean(0) if means else rows[half].sum(0) for half in halves)
+        if not means:
+            a, b = a / np.linalg.norm(a), b / np.linalg.norm(b)
+    return sorted(halves[0].tolist())
+
+
+@given(st.integers(4, 60), st.integers(0, 1000), st.booleans())
+def test_x_bert_stops_when_the_squared_gaps_hardly_change(labels, seed, means):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(labels, 5)).astype(np.float32) + rng.normal(size=5).astype(np.float32)
+    rows = rows if means else rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    found, _, _ = split_in_half(
+        arrays(as_csr(rows)), np.zeros(5, np.int32), np.arange(labels), (0, labels - 1), -1.0, 20,
+        0.01, means,
+    )  # fmt: skip
+    assert found.tolist() == split_b(rows.astype(np.float64), 0, labels - 1, means)
+
+
+def test_means_see_how_long_vectors_are():
+    rows = arrays(as_csr(np.array([[1, 0], [9, 0.1], [1.2, 0.01], [9.3, 0.2]])))
+    ways = (np.zeros(2, np.int32), np.arange(4), (0, 1), -1.0, 20, -1.0, True)
+    assert split_in_half(rows, *ways)[0].tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("labels", "depth"),
+    [(3714, 6), (3956, 6), (28139, 9), (30938, 9), (13234, 8), (13330, 8), (479315, 13),
+     (501070, 13), (1, 0), (2, 1), (3, 1), (12, 1), (250, 2)],
+)  # fmt: skip
+def test_published_depths(labels, depth):
+    assert published_halvings(labels) == depth
+
+
+def test_as_many_halvings_as_asked():
+    tree = balanced_tree(some_vectors(100), TreeConfig(arity=2, stop="change"), 4)
+    assert [len(level) for level in tree.parents] == [2, 4, 8, 16, 100]
+    assert (tree.parents[3] == np.arange(16) // 2).all()
+    assert set(leaf_sizes(tree).tolist()) == {6, 7}

@@ -81,3 +81,21 @@ def test_zero_rows_are_filled_from_elsewhere():
     first, second = as_csr(np.array([[1.0, 0], [0, 0]])), as_csr(np.array([[0, 1.0], [0.6, 0.8]]))
     expected = np.array([[1, 0], [0.6, 0.8]])
     assert vectors.filled(first, second).toarray() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("weigh", [False, True])
+def test_pifa_of_dense_vectors_is_pifa(weigh):
+    dense = vectors.pifa_of_vectors(FEATURES.toarray(), RELEVANT, weigh).toarray()
+    assert dense == pytest.approx(vectors.pifa(FEATURES, RELEVANT, weigh).toarray(), abs=1e-6)
+
+
+def test_a_label_without_texts_has_a_zero_vector_of_vectors_too():
+    nobody = as_csr(np.array([[1, 0], [1, 0], [0, 0], [0, 0]]))
+    assert (vectors.pifa_of_vectors(FEATURES.toarray(), nobody).toarray()[1] == 0).all()
+
+
+def test_label_texts_are_cleaned_to_words():
+    names = ("olive_oil", "caf%C3%A9 [Paris]; 'bar'", "...", "plain")
+    cleaned = vectors.cleaned(xmtc.LabelSpace(names, ("", "", "", "said, so")))
+    assert cleaned.texts == ("olive oil", "café Paris bar", "<unk>", "said so")
+    assert cleaned.names == names

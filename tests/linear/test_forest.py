@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.linear.forests import DenseLevel, random_forest, random_texts
+from tests.linear.forests import FEATURES, DenseLevel, random_forest, random_texts
 
 import xmtc
 from xmtc.core.arrays import as_csr
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
 from xmtc.data.planted import planted
-from xmtc.labels.trees import TreeConfig, build_tree
+from xmtc.labels.trees import TreeConfig, balanced_tree, build_tree
 from xmtc.labels.vectors import pifa
 from xmtc.linear import forest as forest_module
-from xmtc.linear.nodes import _levels, train_forest
+from xmtc.linear.forest import forest_of
+from xmtc.linear.nodes import _levels, train_forest, train_leaves
 from xmtc.linear.svm import SvmConfig
 from xmtc.models import linear_tree
 from xmtc.text import tfidf
@@ -150,3 +151,32 @@ def test_several_trees_rank_by_their_mean():
         for row in range(9):
             mean[row, member.labels[row]] += member.scores[row] / 3
     assert np.allclose(model.rank(dataset.texts[:9], 3).scores, -np.sort(-mean)[:, :3], atol=1e-5)
+
+
+@given(st.integers(0, 500), st.sampled_from(["path", "label"]), st.integers(1, 6))
+def test_clusters_that_are_given_rank_like_those_that_the_search_finds(seed, score, beam):
+    forest, texts = random_forest(seed), random_texts(seed)
+    upper = LabelTree(forest.tree.parents[:-1])
+    chunks = [forest.chunk(node) for node in range(forest.first_leaf)]
+    found = forest_of(upper, chunks, FEATURES).rank(texts, beam, beam, score)
+    whole, given = (
+        forest.rank(texts, 7, beam, score, opened=opened) for opened in (None, found)
+    )  # fmt: skip
+    assert (whole.labels == given.labels).all()
+    assert (whole.scores == given.scores).all()
+
+
+@pytest.mark.parametrize("negatives", ["tfn", "man", "both"])
+def test_leaves_learn_the_same_alone_as_in_their_tree(negatives):
+    data = planted(labels=20)
+    _, features = tfidf.learn(data.texts, tfidf.TfidfConfig())
+    tree = balanced_tree(pifa(features, data.relevant), TreeConfig(arity=1 << 20, max_leaf=5))
+    whole = train_forest(features, data.relevant, tree, SvmConfig(), negatives, beam=2)
+    clusters = tree.relevant_at(0, data.relevant)
+    matcher = train_forest(features, clusters, LabelTree(tree.parents[:1]), SvmConfig())
+    matched = matcher.rank(features, 2, 2)
+    leaves = train_leaves(features, data.relevant, tree, SvmConfig(), negatives, matched)
+    for node in range(1, whole.inner_nodes):
+        assert (whole.chunk(node).values == leaves.chunk(node).values).all()
+    mine = leaves.rank(features, 5, opened=matched)
+    assert (mine.labels == whole.rank(features, 5, 2).labels).all()

@@ -53,7 +53,7 @@ def test_the_vector_is_what_transformers_gives(folders, family, vector):
         np.testing.assert_allclose(encoder.encode([text])[0], torch.cat(pooled), atol=1e-5)
 
 
-@pytest.mark.parametrize("family", [*FAMILIES, "bilstm", "cnn"])
+@pytest.mark.parametrize("family", [*FAMILIES, *places.OWN])
 @pytest.mark.parametrize("long_texts", ["head", "chunks"])
 def test_a_batch_reads_like_its_texts_one_by_one(folders, family, long_texts):
     encoder = make_encoder(TEXTS, config_of(folders, family, long_texts=long_texts)).eval()
@@ -151,7 +151,7 @@ def test_more_layers_than_there_are_is_all_of_them(folders):
     assert make_encoder([], config_of(folders, "bert", layers=99)).dim == 4 * 32
 
 
-@pytest.mark.parametrize("family", [*FAMILIES, "bilstm", "cnn"])
+@pytest.mark.parametrize("family", [*FAMILIES, *places.OWN])
 def test_a_saved_encoder_needs_nothing_but_its_arrays(folders, family):
     data = planted(texts=3)
     encoder = make_encoder(TEXTS, config_of(folders, family)).eval()
@@ -225,7 +225,7 @@ def test_encoders_in_the_hub_cache_are_listed(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     assert run(["encoders"]) == 0
     listed = capfd.readouterr().out
-    assert all(name in listed for name in ("owner/name", "minilm", "bilstm", "cnn"))
+    assert all(name in listed for name in ("owner/name", "minilm", *places.OWN))
     assert make_encoder([], EncoderConfig("owner/name", max_tokens=16)).dim == 32
 
 

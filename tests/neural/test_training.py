@@ -137,6 +137,16 @@ def test_dropout_goes_off_after_a_validation_until_the_epoch_ends_if_asked_to():
     assert all(seen)
 
 
+def test_on_a_plateau_rates_fall_to_a_tenth_and_then_to_a_hundredth(monkeypatch):
+    rates = []
+    monkeypatch.setattr(Optimiser, "set_rates", lambda self, factor: rates.append(factor))
+    metrics = [1.0, 2.0, *[1.5] * 11, 1.9, 3.0, *[0.0] * 40]  # of the same six steps each
+    fitted(Toy(metrics=metrics), epochs=40, patience=40, schedule="plateau")
+    falls = [place // 6 for place in range(1, len(rates)) if rates[place] < rates[place - 1] / 2]
+    assert falls == [13, 26]
+    assert [rates[0], rates[6 * 13], rates[-1]] == pytest.approx([1.0, 0.1, 0.01])
+
+
 def test_an_unknown_metric_is_an_error_that_lists_the_known():
     with pytest.raises(xmtc.ConfigError, match=r"metric='P@9': choose one of P@5"):
         fitted(Toy(metrics=[1.0]), metric="P@9")

@@ -23,6 +23,7 @@ COMMANDS = {
     "plan": ("xmtc.cli.plan", "Estimate time and memory of a training; fit settings to limits."),
     "predict": ("xmtc.cli.predict", "Tag texts with a trained model; streams JSON lines."),
     "evaluate": ("xmtc.cli.evaluate", "Measure a model on labelled texts it has not seen."),
+    "compare": ("xmtc.cli.compare", "Compare models on the same texts: better, or just luck?"),
     "explain": ("xmtc.cli.explain", "Show which words spoke for and against a label."),
     "update": ("xmtc.cli.update", "Teach a linear_tree more texts and new labels."),
     "combine": ("xmtc.cli.combine", "Make one model of several, with learned weights if you like."),
@@ -121,6 +122,6 @@ def _sentence(error: BaseException) -> str:
 
 
 def _in_flags(sentence: str) -> str:
-    """What the library calls `text_column=...` is `--text-column` here."""
-    sentence = sentence.replace("overwrite=True", "--overwrite")
+    """What the library calls `text_column=...` is `--text-column` here; `overwrite=True` a flag."""
+    sentence = re.sub(r"\b([a-z_]+)=True\b", lambda m: f"--{m[1].replace('_', '-')}", sentence)
     return re.sub(r"\b([a-z_]+)=\.\.\.", lambda m: f"--{m[1].replace('_', '-')} ...", sentence)

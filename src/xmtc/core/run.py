@@ -10,12 +10,18 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
 if TYPE_CHECKING:
+    from xmtc.core.arrays import Array
     from xmtc.core.dataset import Dataset
 
 CHECKPOINTS = "checkpoints"
@@ -60,6 +66,30 @@ def cache() -> Iterator[Path]:
     else:
         with tempfile.TemporaryDirectory(prefix="xmtc-") as passing:
             yield Path(passing)
+
+
+def stage(name: str, key: str, make: Callable[[], dict[str, Array]]) -> dict[str, Array]:
+    """What `make` gives. Where a run is kept, it is written there, and a training that died later
+    and is started again finds it instead of making it again.
+
+    key: of all that it depends on. With another key it is made anew.
+    """
+    place = folder()
+    if place is None:
+        return make()
+    path = place / CHECKPOINTS / f"{name}-{key[:16]}.safetensors"
+    with suppress(OSError, SafetensorError):  # not there, or the disk lost it
+        kept: dict[str, Array] = load_file(path)
+        return kept
+    arrays = make()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(f".{uuid.uuid4().hex[:8]}.partial")
+    try:
+        save_file({each: np.ascontiguousarray(array) for each, array in arrays.items()}, draft)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return arrays
 
 
 def tidy(folder: str | Path) -> None:

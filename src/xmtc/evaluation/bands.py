@@ -8,10 +8,13 @@ import numpy as np
 
 from xmtc.core.arrays import Array
 from xmtc.core.dataset import TrainedOn
+from xmtc.evaluation.hits import Bools
 from xmtc.evaluation.measures import Measures
 from xmtc.evaluation.metrics import ratio
 from xmtc.evaluation.propensity import counts_of
 from xmtc.evaluation.tally import RELEVANT, Sums, hit_at
+
+BANDS = ("head", "torso", "tail", "unseen")
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,8 @@ class Band:
 def band_ends(measures: Measures) -> list[tuple[str, int, int | None]]:
     """(name, fewest, most training texts), most frequent first."""
     tail, torso = measures.tail_up_to, measures.torso_up_to
-    return [("head", torso + 1, None), ("torso", tail + 1, torso), ("tail", 1, tail),
-            ("unseen", 0, 0)]  # fmt: skip
+    ends = [(torso + 1, None), (tail + 1, torso), (1, tail), (0, 0)]
+    return [(name, *fewest_most) for name, fewest_most in zip(BANDS, ends, strict=True)]
 
 
 def bands_of(sums: Sums, trained_on: TrainedOn, measures: Measures) -> tuple[Band, ...]:
@@ -46,7 +49,7 @@ def bands_of(sums: Sums, trained_on: TrainedOn, measures: Measures) -> tuple[Ban
 def _band(
     name: str, fewest: int, most: int | None, counts: Array, sums: Sums, measures: Measures
 ) -> Band:
-    inside = (counts >= fewest) & (counts <= (np.inf if most is None else most))
+    inside = in_band(counts, fewest, most)
     positives = _inside(sums.labels[RELEVANT], inside)
     found = {k: _inside(sums.labels[hit_at(k)], inside) for k in measures.ks}
     return Band(
@@ -54,6 +57,12 @@ def _band(
         recall={f"R@{k}": 100 * float(ratio(found[k], positives)) for k in measures.ks},
         precision={f"P@{k}": 100 * float(ratio(found[k], sums.texts * k)) for k in measures.ks},
     )  # fmt: skip
+
+
+def in_band(counts: Array, fewest: int, most: int | None) -> Bools:
+    """(labels,) which of them training saw so often."""
+    inside: Bools = (counts >= fewest) & (counts <= (np.inf if most is None else most))
+    return inside
 
 
 def _inside(counts: Array, inside: Array) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from xmtc.evaluation.tally import Evidence, add_up, evidence, finish
 
 _NUMBERS_AT_ONCE = 2**22  # draws x texts (or labels) held at a time: 32 MB each
 _PAIRED_RESAMPLES = 1000
+_EQUAL = 1e-9  # differences below this are rounding
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,10 @@ class Difference:
     low: float
     high: float
     first_better: float  # share of resamples in which the first ranking scores higher; ties half
+    p: float  # how often chance alone gives so large a difference, either way
+
+    def __str__(self) -> str:
+        return f"{self.estimate:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
 
 
 def intervals(found: Evidence, measures: Measures) -> dict[str, tuple[float, float]]:
@@ -56,21 +61,38 @@ def paired_difference(
     settings: those of `Measures`; 1000 resamples when not given.
     """
     measures = from_dict(Measures, {"resamples": _PAIRED_RESAMPLES, **settings})
-    sides = [evidence(side, relevant, measures, trained_on) for side in (first, second)]
-    one, other = (finish(add_up(side), measures) for side in sides)
-    drawn_one, drawn_other = (_resampled(side, measures) for side in sides)
-    return {
-        name: _difference(
-            float(one[name][0] - other[name][0]), drawn_one[name] - drawn_other[name], measures
-        )
-        for name in one
-    }
+    sides = [evidence(side, relevant, measures, trained_on) for side in (second, first)]
+    return differences(sides, measures)[0]
+
+
+def differences(sides: Sequence[Evidence], measures: Measures) -> list[dict[str, Difference]]:
+    """What each side but the first has more than the first, for every metric."""
+    estimates = [finish(add_up(side), measures) for side in sides]
+    drawn = [_resampled(side, measures) for side in sides]
+    return [
+        {
+            name: _difference(float(one[name][0] - base[0]), resamples[name] - drawn[0][name],
+                              measures)
+            for name, base in estimates[0].items()
+        }
+        for one, resamples in zip(estimates[1:], drawn[1:], strict=True)
+    ]  # fmt: skip
 
 
 def _difference(estimate: float, drawn: Doubles, measures: Measures) -> Difference:
     low, high = _around(estimate, drawn, measures.confidence, (-100.0, 100.0))
     better = float((drawn > 0).mean() + (drawn == 0).mean() / 2) if len(drawn) else 0.5
-    return Difference(estimate, low, high, better)
+    return Difference(estimate, low, high, better, _p_value(estimate, drawn))
+
+
+def _p_value(estimate: float, drawn: Doubles) -> float:
+    """Two-sided: twice the share of resamples, laid around the estimate, on 0's other side.
+
+    The sample itself counts as one more resample, so that no finite number of them gives p = 0.
+    """
+    around = drawn - drawn.mean() + estimate if len(drawn) else drawn
+    sides = (around <= _EQUAL).sum(), (around >= -_EQUAL).sum()
+    return float(min(1.0, 2 * (min(sides) + 1) / (len(drawn) + 1)))
 
 
 def _resampled(found: Evidence, measures: Measures) -> dict[str, Doubles]:

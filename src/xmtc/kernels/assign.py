@@ -16,13 +16,19 @@ def split_in_half(
     centres: tuple[int, int],
     min_gain: float,
     max_passes: int,
+    min_change: float = -1.0,
+    means: bool = False,
 ) -> tuple[Longs, Longs, list[float]]:
     """(left, right, mean cosine to the own centre after each pass); left has floor(n / 2) rows.
 
     place_of: (features,) zeros to work on, and zeros again afterwards; one per thread.
-    rows: the rows to split, ascending. centres: the two of them to start from.
+    rows: the rows to split, ascending. centres: the two of them to start from, left and right.
     min_gain: stop when a pass improves the mean cosine by less (variant A of the specification);
     below 0, stop when no row changes sides (variant C).
+    min_change: stop, before rows change sides, when the sum of the squared gaps is within this
+    share of what it was a pass before (variant B); below 0: never.
+    means: centres are the means of their rows, of any length, not unit-length sums: Euclidean
+    2-means instead of spherical.
     """
     if len(rows) < 2:
         return rows[:0], rows, []
@@ -32,7 +38,8 @@ def split_in_half(
     if entries < used:  # a dense centre would cost more than the rows themselves
         matrix, used = _compact(*matrix, rows, entries, place_of)
         places = np.arange(len(rows))
-    side, gains = _split(*matrix, used, places, first, second, min_gain, max_passes)
+    stop = (min_gain, max_passes, min_change)
+    side, gains = _split(*matrix, used, places, first, second, stop, means)
     return rows[~side], rows[side], gains.tolist()
 
 
@@ -103,8 +110,9 @@ def _add_row(indptr, columns, values, row, factor, sums, own):
 
 
 @njit(cache=True, nogil=True)
-def _fill_direction(sums, direction):
-    """From the left centre to the right one, both of unit length; all rows' cosines to the left."""
+def _fill_direction(sums, direction, counts, means):
+    """From the left centre to the right one, both of unit length, or means of as many rows as
+    `counts` says; all rows' cosines to the left."""
     squares, both = np.zeros(2), 0.0
     for feature in range(len(sums)):
         left, right = sums[feature]
@@ -112,31 +120,38 @@ def _fill_direction(sums, direction):
         squares[1] += right * right
         both += left * right
     left_scale, right_scale = _inverse(squares[0]), _inverse(squares[1])
+    if means:
+        left_scale, right_scale = 1 / counts[0], 1 / counts[1]
     for feature in range(len(sums)):
         direction[feature] = sums[feature, 1] * right_scale - sums[feature, 0] * left_scale
     return (squares[0] + both) * left_scale
 
 
 @njit(cache=True, nogil=True)
-def _split(indptr, columns, values, features, rows, first, second, min_gain, max_passes):
-    """Which rows go right, and the mean cosine of each pass.
+def _split(indptr, columns, values, features, rows, first, second, stop, means):
+    """Which rows go right, and the mean cosine of each pass. stop: as in `split_in_half`.
 
     A pass needs only the difference of the two centres, and their sums change only by the rows
     that change sides, which soon are few.
     """
-    count = len(rows)
+    count, (min_gain, max_passes, min_change) = len(rows), stop
+    halves = (count // 2, count - count // 2)
     sums = np.zeros((features, 2))  # of the rows on the left and on the right
     direction = np.zeros(features, np.float32)
     _add_row(indptr, columns, values, rows[first], 1.0, sums, 0)
     _add_row(indptr, columns, values, rows[second], 1.0, sums, 1)
-    _fill_direction(sums, direction)
+    _fill_direction(sums, direction, (1, 1), means)
     to_left = _all_left(indptr, columns, values, rows, sums)
     side = np.zeros(count, np.bool_)  # True: right
     new_side = np.zeros(count, np.bool_)
     gap, gains = np.empty(count, np.float32), np.empty(max_passes)
-    reached, passes = -1.0, 0
+    reached, passes, squared = -1.0, 0, 0.0
     while passes < max_passes:
         _fill_gaps(indptr, columns, values, rows, direction, gap)
+        if min_change >= 0:
+            before, squared = squared, _squared(gap)
+            if passes > 0 and abs(squared - before) <= min_change * before:
+                break
         _fill_sides(gap, new_side)
         total, moved = to_left, passes == 0
         for place in range(count):
@@ -151,8 +166,16 @@ def _split(indptr, columns, values, features, rows, first, second, min_gain, max
         if (min_gain < 0 and not moved) or gains[passes - 1] - reached < min_gain:
             break
         reached = gains[passes - 1]
-        to_left = _fill_direction(sums, direction)
+        to_left = _fill_direction(sums, direction, halves, means)
     return side, gains[:passes]
+
+
+@njit(cache=True, nogil=True)
+def _squared(gap):
+    total = 0.0
+    for each in gap:
+        total += each * each
+    return total
 
 
 @njit(cache=True, nogil=True)

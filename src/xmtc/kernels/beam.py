@@ -23,6 +23,7 @@ def beam_search(
     widths: tuple[int, int],
     rule: tuple[int, float, int, float],
     closed: Bytes,
+    opened: tuple[Ints, Floats] | None = None,
 ) -> tuple[Ints, Floats]:
     """(texts, k) labels and scores, padded with -1 and -inf.
 
@@ -32,13 +33,34 @@ def beam_search(
     rule: transform, its power, how scores combine, and the exponent of the parent's when they are
     multiplied: 1 trusts the path fully, 0 not at all.
     closed: (nodes,) 1 for nodes that may not be entered; or empty.
+    opened: (texts, beam) places of nodes in the last level but one, padded with -1 at the end, and
+    their scores: the search begins there. None: at the root.
     """
     ids = np.full((len(texts[0]) - 1, widths[1]), -1, np.int32)
     scores = np.full(ids.shape, -np.inf, np.float32)
     if ids.size:
         typed = (rule[0], np.float32(rule[1]), rule[2], np.float32(rule[3]))
-        _search(texts, weights, level_starts, names, widest, widths[0], typed, closed, ids, scores)
+        first, beams = _begun(len(ids), level_starts, widths[0], rule[2], opened)
+        sizes = (widest, widths[0])
+        _search(
+            texts, weights, level_starts, names, sizes, typed, closed, first, beams, ids, scores
+        )
     return ids, scores
+
+
+def _begun(
+    texts: int, level_starts: Longs, beam: int, combine: int, opened: tuple[Ints, Floats] | None
+) -> tuple[int, tuple[Longs, Floats, Longs]]:
+    """The level where the search begins, and the nodes, scores and counts that it begins with."""
+    if opened is None:
+        nodes, scores, counts = _beams(texts, beam)
+        scores[:, 0], counts[:] = 1 if combine == MULTIPLY else 0, 1
+        return 0, (nodes, scores, counts)
+    places, given = opened
+    level = len(level_starts) - 3
+    nodes = level_starts[level] + np.maximum(places, 0)
+    counts = (places >= 0).sum(axis=1).astype(np.int64)
+    return level, (nodes.astype(np.int64), np.ascontiguousarray(given, np.float32), counts)
 
 
 @njit(cache=True, nogil=True)
@@ -133,14 +155,12 @@ def _beams(texts, width):
 
 
 @njit(cache=True, nogil=True)
-def _search(texts, weights, level_starts, names, widest, beam, rule, closed, ids, scores):
-    count, depth = ids.shape[0], len(level_starts) - 2
+def _search(
+    texts, weights, level_starts, names, sizes, rule, closed, first, beams, ids, scores
+):  # fmt: skip
+    count, depth, (widest, beam) = ids.shape[0], len(level_starts) - 2, sizes
     margins = np.empty(widest, np.float32)
-    beams = _beams(count, beam)
-    for text in range(count):
-        beams[1][text, 0] = 1 if rule[2] == MULTIPLY else 0
-        beams[2][text] = 1
-    for level in range(depth):
+    for level in range(first, depth):
         last = level == depth - 1
         kept = _beams(count, ids.shape[1] if last else beam)
         _open_level(

@@ -26,7 +26,8 @@ class TreeConfig:
     arity: int = 16  # children of a node; a power of 2 for balanced trees
     max_leaf: int = 16  # labels below a node that is not split further
     max_depth: int = 20  # levels above the labels, at most
-    stop: Literal["still", "gain"] = "still"  # k-means ends: nothing moves (PECOS), or little gain
+    stop: Literal["still", "gain", "change"] = "still"  # nothing moves (PECOS), little gain, change
+    centres: Literal["unit", "mean"] = "unit"  # spherical k-means, or Euclidean; of halves only
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -52,10 +53,16 @@ def build_tree(vectors: Csr, counts: Longs, config: TreeConfig) -> LabelTree:
     return tree_of(grow(labels, splits[config.method], config.seed, config.max_depth), labels)
 
 
-def balanced_tree(vectors: Csr, config: TreeConfig) -> LabelTree:
-    """Halves of halves, `log2(arity)` of them to a level."""
+def balanced_tree(
+    vectors: Csr, config: TreeConfig, halvings_in_all: int | None = None
+) -> LabelTree:
+    """Halves of halves, `log2(arity)` of them to a level.
+
+    halvings_in_all: how often every label's node is halved; None: by `max_leaf` and `max_depth`.
+    """
     labels, halvings = vectors.shape[0], int(math.log2(config.arity))
     depth = min(halvings_for(labels, config.max_leaf), config.max_depth * halvings, MAX_DEPTH - 1)
+    depth = depth if halvings_in_all is None else halvings_in_all
     levels = grow(labels, _in_half(vectors, config), config.seed, depth)
     return tree_of(every(levels, halvings, config.arity), labels)
 
@@ -63,6 +70,15 @@ def balanced_tree(vectors: Csr, config: TreeConfig) -> LabelTree:
 def halvings_for(labels: int, max_leaf: int) -> int:
     """How often the labels are halved until at most `max_leaf` are left: ceil(log2(L / leaf))."""
     return max(0, math.ceil(math.log2(max(1, labels) / max_leaf)))
+
+
+def published_halvings(labels: int, max_cluster: int = 100) -> int:
+    """X-Transformer's depth, floor(log2(L // 100 + 1)) + 1, which gives X-BERT's 6, 9, 8 and 13.
+
+    No more than leave a label in every cluster.
+    """
+    wanted = int(math.log2(labels // max_cluster + 1)) + 1
+    return min(wanted, int(math.log2(max(1, labels))))
 
 
 def given_tree(labels: LabelSpace, parent_of: Mapping[str, str]) -> LabelTree:
@@ -103,7 +119,9 @@ def _path(name: str, parent_of: Mapping[str, str], is_inner: bool) -> list[str]:
 
 def _in_half(vectors: Csr, config: TreeConfig) -> Split:
     matrix, scratch = kernel_arrays(vectors), threading.local()
-    min_gain, passes = (1e-4, 100) if config.stop == "gain" else (-1.0, 20)
+    passes = 100 if config.stop == "gain" else 20
+    min_gain = 1e-4 if config.stop == "gain" else -1.0
+    how = (min_gain, passes, 0.01 if config.stop == "change" else -1.0, config.centres == "mean")
 
     def split(labels: Longs, rng: np.random.Generator) -> Sequence[Longs]:
         if len(labels) < 2 or (config.stop == "gain" and len(labels) <= config.max_leaf):
@@ -111,7 +129,7 @@ def _in_half(vectors: Csr, config: TreeConfig) -> Split:
         if not hasattr(scratch, "place_of"):
             scratch.place_of = np.zeros(vectors.shape[1], np.int32)
         pair = tuple(rng.choice(labels, 2, replace=False))
-        left, right, _ = split_in_half(matrix, scratch.place_of, labels, pair, min_gain, passes)
+        left, right, _ = split_in_half(matrix, scratch.place_of, labels, pair, *how)
         return [left, right]
 
     return split

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from urllib.parse import unquote
+
 import numpy as np
 import scipy.sparse as sp
 
-from xmtc.core.arrays import Csr, as_csr, csr, kernel_arrays, unit_rows
+from xmtc.core.arrays import Array, Csr, as_csr, csr, kernel_arrays, unit_rows
 from xmtc.core.interfaces import Encoder
 from xmtc.core.labels import LabelSpace
 from xmtc.core.threads import blocks, in_threads
 from xmtc.kernels.rows import unit_sums
 
+SIGNS = re.compile(r"[\s,.:;\\'/@#?!\[\]&$_*]+")
 LABELS_PER_BLOCK = 256  # summed by one thread at a time
 
 
@@ -46,10 +50,29 @@ def joint(features: Csr, relevant: Csr) -> Csr:
     return unit_rows(as_csr(sp.hstack([pifa(features, relevant), cooccurrence(relevant)])))
 
 
-def from_text(labels: LabelSpace, encoder: Encoder) -> Csr:
-    """(labels, features): what the labels say, in the terms of the texts' own encoder."""
+def pifa_of_vectors(vectors: Array, relevant: Csr, weigh_texts: bool = False) -> Csr:
+    """PIFA-neural: `pifa`, where texts are dense vectors (texts, dim), such as an encoder's."""
+    weights = unit_rows(relevant) if weigh_texts else relevant
+    return unit_rows(as_csr(weights.T @ vectors))
+
+
+def from_text(labels: LabelSpace, encoder: Encoder, unit: bool = True) -> Csr:
+    """(labels, features): what the labels say, in the terms of the texts' own encoder.
+
+    unit: of length 1; False: as the encoder makes them, for Euclidean clusters.
+    """
     said = [labels.text_of(label) for label in range(len(labels))]
-    return unit_rows(as_csr(encoder.encode(said)))
+    vectors = as_csr(encoder.encode(said))
+    return unit_rows(vectors) if unit else vectors
+
+
+def cleaned(labels: LabelSpace) -> LabelSpace:
+    """The labels with texts that are words only, as X-BERT cleans them before it reads them.
+
+    %20 and the like become what they stand for; signs become spaces; nothing left becomes <unk>.
+    """
+    said = (unquote(labels.text_of(label)) for label in range(len(labels)))
+    return LabelSpace(labels.names, tuple(SIGNS.sub(" ", text).strip() or "<unk>" for text in said))
 
 
 def filled(vectors: Csr, others: Csr) -> Csr:

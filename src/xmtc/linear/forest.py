@@ -80,10 +80,13 @@ class Forest:
         allowed: Allowed = None,
         trust: float = 1.0,
         search: Search = "beam",
+        opened: Ranking | None = None,
     ) -> Ranking:
         """The best labels of every text: `walk` over this tree, fused into one kernel.
 
         An exact search has no beam; it is for scores that are products.
+        opened: of every text, the leaf clusters whose labels are ranked, with their scores, which
+        are joined as if the search had found them. None: the search finds them.
         """
         closed, rule = self._closed(allowed), (*_RULES[score], trust)
         weights, level_starts, names, widest = self._arrays
@@ -96,8 +99,9 @@ class Forest:
                 return Ranking(
                     *best_first_search(rows, weights, level_starts, names, widest, k, rule, closed)
                 )
-            sizes = (widest, (beam, k))
-            return Ranking(*beam_search(rows, weights, level_starts, names, *sizes, rule, closed))
+            how = (weights, level_starts, names, widest, (beam, k), rule, closed)
+            begun = None if opened is None else _of_rows(opened, *block)
+            return Ranking(*beam_search(rows, *how, begun))
 
         count = texts.shape[0]
         if count == 1:
@@ -247,6 +251,10 @@ def _read_only(array: Array) -> Array:
     view: Array = array.view()
     view.flags.writeable = False
     return view
+
+
+def _of_rows(ranking: Ranking, start: int, stop: int) -> tuple[Ints, Floats]:
+    return ranking.labels[start:stop], ranking.scores[start:stop]
 
 
 def _rows(texts: Matrix, start: int, stop: int) -> Matrix:

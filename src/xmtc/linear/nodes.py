@@ -17,7 +17,7 @@ from xmtc.core.threads import in_threads
 from xmtc.core.tree import LabelTree
 from xmtc.kernels.rows import gather_rows, sorted_union
 from xmtc.kernels.svm import Rows, Start
-from xmtc.linear.forest import Chunk, Forest, WeightType, forest_of
+from xmtc.linear.forest import Chunk, Forest, WeightType, chunk_of, forest_of
 from xmtc.linear.svm import SvmConfig, pruned, solve
 
 # What a text that carries a node's labels counts there: the same everywhere, or the share of its
@@ -64,6 +64,28 @@ def train_forest(
     every = np.ones(relevant.shape[0], bool)
     levels = _levels(relevant, tree, relevance)
     return _train_levels(features, levels, tree, {}, every, config, negatives, beam, weights)
+
+
+def train_leaves(
+    features: Csr,
+    relevant: Csr,
+    tree: LabelTree,
+    config: SvmConfig,
+    negatives: Negatives,
+    matched: Ranking,
+    weights: WeightType = "float32",
+) -> Forest:
+    """Only the classifiers of the labels, for a matcher that says which clusters a text may enter.
+
+    tree: clusters, then labels. matched: the clusters that the matcher chose for each text. What is
+    above the labels stays empty: rank with `opened`.
+    """
+    level = _levels(relevant, tree, "equal")[-1]
+    nodes = level if negatives == "tfn" else _reached(level, matched, negatives)
+    nothing = np.empty(0, np.int32)
+    above = chunk_of(nothing, nothing, nothing, np.zeros(len(nodes), np.float32))
+    chunks = [above, *_train(features, nodes, config)]
+    return forest_of(tree, chunks, features.shape[1], weights)
 
 
 def retrain_forest(

@@ -12,9 +12,10 @@ KINDS = {
     "most_frequent": ("xmtc.models.most_frequent", "MostFrequent"),
     "linear_tree": ("xmtc.models.linear_tree", "LinearTree"),
     "lightxml": ("xmtc.models.lightxml", "LightXML"),
-    "xr_transformer": ("xmtc.models.xr_transformer", "XRTransformer"),
     "gudn": ("xmtc.models.gudn", "Gudn"),
     "aplc": ("xmtc.models.aplc", "Aplc"),
+    "xbert": ("xmtc.models.xbert", "XBert"),
+    "xr_transformer": ("xmtc.models.xr_transformer", "XRTransformer"),
     "one_vs_all": ("xmtc.models.one_vs_all", "OneVsAll"),
     "ensemble": ("xmtc.models.ensemble", "Ensemble"),
 }

@@ -26,7 +26,7 @@ from xmtc.core.interfaces import Model
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, trusted
 from xmtc.core.progress import step
-from xmtc.core.ranking import NO_LABEL, Ranking
+from xmtc.core.ranking import Ranking
 from xmtc.core.source import source_from_dict
 from xmtc.core.threads import blocks
 from xmtc.evaluation.report import evaluate_ranking
@@ -41,6 +41,7 @@ from xmtc.models.combining import (
     combined,
     searched,
 )
+from xmtc.models.union import all_labels, ids_in, renumbered, seen_by
 
 KIND = "ensemble"
 BLOCK = 4096  # texts whose long rankings are held at once
@@ -90,7 +91,7 @@ class Ensemble:
     @cached_property
     def ids(self) -> tuple[Ints, ...]:
         """For each member, (its labels,) their ids here."""
-        return tuple(_ids(member.labels, self.labels) for member in self.members)
+        return tuple(ids_in(self.labels, member.labels) for member in self.members)
 
     @property
     def weights(self) -> Doubles:
@@ -175,9 +176,9 @@ def of(members: Iterable[Model], config: Config | None = None) -> Ensemble:
     """The models as one: `of([a, b], Config(how="rank_average"))`."""
     members, config = tuple(members), config or Config()
     _check_members(members, config)
-    labels = _all_labels(members)
+    labels = all_labels(members)
     config = replace(config, kinds=tuple(member.kind for member in members))
-    return Ensemble(config, members, labels, _seen(members, labels))
+    return Ensemble(config, members, labels, seen_by(members, labels))
 
 
 def learned(
@@ -241,8 +242,7 @@ def _rank(member: Model, ids: Ints, inputs: Inputs, k: int, allowed: Allowed) ->
         ranking = member.rank(inputs, k, mine)
     except DataError as error:
         raise DataError(f"the ensemble's {member.kind}: {error}") from error
-    labels = np.where(ranking.labels == NO_LABEL, np.int32(NO_LABEL), ids[ranking.labels])
-    return Ranking(labels, ranking.scores)
+    return renumbered(ranking, ids)
 
 
 def _all_rankings(model: Ensemble, inputs: Inputs, k: int) -> Iterator[list[Ranking]]:
@@ -267,33 +267,6 @@ def _check_members(members: tuple[Model, ...], config: Config) -> None:
 
 def _levels(model: Model) -> int:
     return 1 + max(map(_levels, model.members)) if isinstance(model, Ensemble) else 0
-
-
-def _all_labels(members: Sequence[Model]) -> LabelSpace:
-    """Those of the first, then what the others have besides; each with the first text it has."""
-    labels = members[0].labels
-    if all(member.labels == labels for member in members):
-        return labels
-    texts: dict[str, str] = {}
-    for member in members:
-        labels = labels.extended_by(member.labels.names)
-        for name, text in zip(member.labels.names, member.labels.texts or (), strict=False):
-            texts[name] = texts.get(name) or text
-    return labels.with_texts(texts) if any(texts.values()) else labels
-
-
-def _seen(members: Sequence[Model], labels: LabelSpace) -> TrainedOn:
-    """The most that a member saw of each label: members mostly learn from the same texts."""
-    counts = np.zeros(len(labels), np.int64)
-    for member in members:
-        ids = _ids(member.labels, labels)
-        counts[ids] = np.maximum(counts[ids], member.trained_on.label_counts)
-    sources = dict.fromkeys(source for each in members for source in each.trained_on.sources)
-    return TrainedOn(max(each.trained_on.texts for each in members), counts, tuple(sources))
-
-
-def _ids(mine: LabelSpace, everyone: LabelSpace) -> Ints:
-    return np.array([everyone.id_of[name] for name in mine.names], np.int32)
 
 
 def _kinds(members: Sequence[Model]) -> str:

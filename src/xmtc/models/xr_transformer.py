@@ -14,7 +14,7 @@ from xmtc.core import config as settings
 from xmtc.core import run
 from xmtc.core.arrays import Allowed, Csr, Floats, Inputs, unit_rows
 from xmtc.core.dataset import Dataset, TrainedOn
-from xmtc.core.errors import DataError, require
+from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, trusted
 from xmtc.core.ranking import Ranking
@@ -23,10 +23,10 @@ from xmtc.linear.explain import Evidence, of_path
 from xmtc.linear.forest import Forest
 from xmtc.linear.svm import SvmConfig
 from xmtc.models import linear_tree
-from xmtc.models.validating import split_off
+from xmtc.models.validating import check_readable, split_off
 from xmtc.models.xr_course import Course, beside, words_of
 from xmtc.neural.extra import require_neural
-from xmtc.neural.settings import EncoderConfig, TrainingConfig
+from xmtc.neural.settings import EncoderConfig, TrainingConfig, cpu_encoder
 from xmtc.text.strongest import strongest
 from xmtc.text.tfidf import Tfidf
 
@@ -41,9 +41,7 @@ ENCODER = "(the encoder)"  # what explanations call all that does not come from 
 class Config:
     """Words and an encoder in one linear tree; with training.epochs=0 the quickest use of it."""
 
-    encoder: EncoderConfig = field(
-        default_factory=lambda: EncoderConfig(max_tokens=256, trainable_layers=2, dropout=0.0)
-    )
+    encoder: EncoderConfig = field(default_factory=cpu_encoder)
     training: TrainingConfig = field(
         default_factory=lambda: TrainingConfig(epochs=3, encoder_rate=1e-4, head_rate=1e-3)
     )
@@ -128,7 +126,7 @@ class XRTransformer:
 
     def encode(self, inputs: Inputs) -> Csr:
         """(texts, words + dim) what the trees read."""
-        _check_readable(inputs)
+        check_readable(inputs, KIND)
         words = strongest(self.words.encode(inputs), self.config.linear.text_terms)
         return beside(words, self.encoder.encode(inputs), self.config)
 
@@ -171,7 +169,7 @@ class XRTransformer:
 def train(dataset: Dataset, config: Config) -> XRTransformer:
     """Teach the encoder, if it is to be taught; then learn linear trees on words and vectors."""
     require_neural(KIND)
-    _check_readable(dataset.inputs)
+    check_readable(dataset.inputs, KIND)
     from xmtc.neural.devices import seeded
 
     taught, held_out = dataset, None
@@ -200,12 +198,13 @@ def read(dataset: Dataset, config: Config, cache: Path) -> tuple[TextEncoder, Fl
     """The encoder as it is, and what it makes of the texts."""
     from xmtc.neural.batches.tokens import tokenised
     from xmtc.neural.encoders.encoder import make_encoder
-    from xmtc.neural.encoders.frozen import TokenSource
+    from xmtc.neural.encoders.frozen import TokenSource, digest_of
     from xmtc.neural.training.head_first import vectors_of
 
     encoder = make_encoder(dataset.texts, config.encoder)
     tokens = tokenised(dataset.texts, encoder.tokenizer, encoder.cut, cache)
-    return encoder, vectors_of(TokenSource(encoder, tokens), cache, _key(dataset, config))
+    key = f"{_key(dataset, config)[:16]}-{digest_of(encoder)[:16]}"
+    return encoder, vectors_of(TokenSource(encoder, tokens), cache, key)
 
 
 def _encoder(
@@ -245,8 +244,3 @@ def _encoder_as_one(evidence: Evidence) -> Evidence:
     rest = sum(weight for name, weight in evidence.terms if name == ENCODER)
     terms = sorted([*words, (ENCODER, rest)], key=lambda term: -abs(term[1]))
     return Evidence(evidence.bias, tuple(terms))
-
-
-def _check_readable(inputs: Inputs) -> None:
-    if hasattr(inputs, "shape"):
-        raise DataError(f"{KIND} reads texts, not a feature matrix; use linear_tree for that.")

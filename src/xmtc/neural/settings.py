@@ -8,13 +8,15 @@ from typing import Literal
 from xmtc.core.errors import require
 
 Vector = Literal["mean", "cls", "max", "pooler"]
+# Of an output layer: binary cross-entropy of probabilities, or how far margins fall short of 1.
+Loss = Literal["bce", "hinge", "squared_hinge"]
 
 
 @dataclass(frozen=True)
 class EncoderConfig:
     """What reads the text, and how its vector is made."""
 
-    name: str = "minilm"  # minilm, bilstm, cnn, a folder, or a name in the Hugging Face cache
+    name: str = "minilm"  # minilm, bilstm, cnn, xttention, a folder, or in the Hugging Face cache
     max_tokens: int = 128  # longer texts are cut; time grows with it
     long_texts: Literal["head", "head_tail", "chunks"] = "head"  # what is kept of a longer text
     max_chunks: int = 4  # pieces of max_tokens that a long text is read in, with chunks
@@ -26,8 +28,10 @@ class EncoderConfig:
     dropout: float = -1.0  # inside the encoder; -1: as it was made
     attention: Literal["fast", "eager", "measured"] = "fast"  # fast: SDPA where the encoder has it
     int8: bool = False  # rank with 8-bit weights: faster, a little less exact
-    words: int = 50_000  # vocabulary of bilstm and cnn, the most frequent words
-    width: int = 256  # size of a word's vector in bilstm and cnn
+    words: int = 50_000  # vocabulary of bilstm, cnn and xttention, the most frequent words
+    width: int = 256  # size of a word's vector in bilstm, cnn and xttention
+    views: int = 30  # of xttention: so many weighted sums of a text's words, side by side
+    hidden: int = 2000  # size of xttention's vector of a text
 
     def __post_init__(self) -> None:
         require(8 <= self.max_tokens <= 1 << 16, "max_tokens", self.max_tokens,
@@ -42,6 +46,13 @@ class EncoderConfig:
                 "a pooler reads one layer; use layers=1, or vector=cls")  # fmt: skip
         require(self.words >= 10, "words", self.words, "must be at least 10")
         require(8 <= self.width <= 8192, "width", self.width, "must lie between 8 and 8192")
+        require(1 <= self.views <= 1000, "views", self.views, "must lie between 1 and 1000")
+        require(1 <= self.hidden <= 1 << 16, "hidden", self.hidden, "from 1 to 65536")
+
+
+def cpu_encoder() -> EncoderConfig:
+    """What models read with unless told otherwise: two layers of a small encoder learn."""
+    return EncoderConfig(max_tokens=256, trainable_layers=2, dropout=0.0)
 
 
 @dataclass(frozen=True)
@@ -61,7 +72,7 @@ class TrainingConfig:
     head_first_rate: float = 3e-3  # the same, in the passes that they learn alone
     decay: float = 0.01  # of weights; not of biases and norms
     epsilon: float = 1e-8  # of AdamW; LightXML and GUDN used 1e-6
-    schedule: Literal["linear", "constant", "slanted"] = "linear"  # of the learning rates
+    schedule: Literal["linear", "constant", "slanted", "plateau"] = "linear"  # of learning rates
     warmup: float = 0.1  # share of the steps in which the learning rates climb
     accumulate: int = 1  # batches per step
     clip: float = 1.0  # longest gradient; 0: any
@@ -95,6 +106,11 @@ class TrainingConfig:
             require(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")
         require(not self.shard_labels or self.precision != "fp16", "shard_labels", True,
                 "does not go with fp16; take bf16")  # fmt: skip
+
+
+def cpu_training() -> TrainingConfig:
+    """How models learn unless told otherwise: output layers alone first, then a few epochs."""
+    return TrainingConfig(epochs=3, head_epochs=6, encoder_rate=1e-4, head_rate=1e-3)
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class TextEncoder(nn.Module):
         return self._of_states(states, batch), mean_by_owner(pooled, batch)
 
     def _vectors(self, body: Any, batch: Batch) -> Tensor:
-        if self.config.vector == "pooler":
+        if self.config.vector == "pooler" or self.config.name == "xttention":
             return mean_by_owner(body.pooled(batch), batch)
         return self._of_states(body(batch, self.layers), batch)
 
@@ -91,7 +91,7 @@ def make_encoder(
     pooler: keep it for the training, also where the vector is made without it.
     """
     if config.name in OWN and not pooler:
-        tokenizer = words.word_tokenizer(texts, config.words)
+        tokenizer = words.word_tokenizer(texts, config.words, config.name == "xttention")
         body = own_body(config, tokenizer)
         return TextEncoder(body, tokenizer, words.LAYOUT, config).to(device())
     if config.name in OWN:
@@ -132,12 +132,13 @@ def transformer_body(
 
 
 def own_body(config: EncoderConfig, tokenizer: Any) -> nn.Module:
-    """A BiLSTM or a CNN with new weights."""
+    """A BiLSTM, a CNN or an X-ttention with new weights."""
     if config.vector == "pooler":
         raise ConfigError(f"vector='pooler': the encoder {config.name} has none; use mean or max.")
-    kinds = {"bilstm": words.BiLstm, "cnn": words.Cnn}
+    kinds = {"bilstm": words.BiLstm, "cnn": words.Cnn, "xttention": words.Xttention}
     dropout = 0.2 if config.dropout < 0 else config.dropout
-    return kinds[config.name](tokenizer.get_vocab_size(), config.width, dropout)
+    more = (config.views, config.hidden) if config.name == "xttention" else ()
+    return kinds[config.name](tokenizer.get_vocab_size(), config.width, dropout, *more)
 
 
 def layer_count(body: Any) -> int:

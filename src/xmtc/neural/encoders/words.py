@@ -12,17 +12,25 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from xmtc.neural.batches.layout import Batch, Layout
 
 PAD, UNKNOWN, START = 0, 1, 2
+NUMBER = r"\d+([.,]\d+)*"
+LOOK = 350  # size of what xttention decides by where to look
 SPECIAL = ["[pad]", "[unknown]", "[start]"]
 # An empty text still has its start, so that it too has a vector.
 LAYOUT = Layout(before=(START,), before_types=(0,), pad=PAD)
 
 
-def word_tokenizer(texts: Sequence[str], words: int) -> Any:
-    """Lower-cased words and signs of any script, the most frequent ones of these texts."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+def word_tokenizer(texts: Sequence[str], words: int, numbers_alike: bool = False) -> Any:
+    """Lower-cased words and signs of any script, the most frequent ones of these texts.
+
+    numbers_alike: every number is the word 0, so that their variety fills no vocabulary.
+    """
+    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.WordLevel(unk_token=SPECIAL[UNKNOWN]))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    if numbers_alike:
+        numbers = normalizers.Replace(Regex(NUMBER), "0")
+        tokenizer.normalizer = normalizers.Sequence([tokenizer.normalizer, numbers])
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     trainer = trainers.WordLevelTrainer(
         vocab_size=words, special_tokens=SPECIAL, show_progress=False
@@ -51,6 +59,35 @@ class BiLstm(nn.Module):
             self.lstm(packed)[0], batch_first=True, total_length=batch.ids.shape[1]
         )
         return (states,)
+
+
+class Xttention(nn.Module):
+    """X-BERT's other matcher: a BiLSTM, then `views` weighted sums of its states, each with weights
+    of its own over the words; a hidden layer makes one vector of them."""
+
+    def __init__(
+        self, words: int, width: int, dropout: float, views: int = 30, hidden: int = 2000
+    ) -> None:
+        super().__init__()
+        self.reader = BiLstm(words, width, dropout)
+        self.look = nn.Linear(self.reader.width, LOOK)
+        self.weigh = nn.Linear(LOOK, views)
+        self.hidden = nn.Linear(views * self.reader.width, hidden)
+        self.width = hidden
+
+    @property
+    def words(self) -> nn.Embedding:
+        """The words' vectors."""
+        return self.reader.words
+
+    def pooled(self, batch: Batch) -> Tensor:
+        """(pieces, hidden); words beyond a text's end have no weight."""
+        (states,) = self.reader(batch, 1)
+        weights = self.weigh(torch.tanh(self.look(states)))
+        beyond = (batch.mask == 0).unsqueeze(2)
+        weights = weights.masked_fill(beyond, float("-inf")).softmax(dim=1)
+        sums = weights.transpose(1, 2) @ states  # (pieces, views, width)
+        return torch.relu(self.hidden(sums.flatten(1)))
 
 
 class Cnn(nn.Module):

@@ -10,15 +10,16 @@ from torch import Tensor, nn
 from xmtc.core.arrays import Csr, Longs, as_csr, row_of_each_entry
 from xmtc.neural import shards
 from xmtc.neural.heads.scorer import DenseScorer
+from xmtc.neural.settings import Loss
 
 
 class Flat(nn.Module):
     """(texts, dim) -> (texts, nodes) logits."""
 
-    def __init__(self, dim: int, nodes: int, mean: bool) -> None:
+    def __init__(self, dim: int, nodes: int, mean: bool, loss: Loss = "bce") -> None:
         super().__init__()
         self.linear = nn.Linear(dim, nodes)
-        self.nodes, self.mean = nodes, mean
+        self.nodes, self.mean, self.kind = nodes, mean, loss
         self.mine: slice | None = None  # the nodes of this process; None: it has all
 
     def shard(self) -> None:
@@ -33,7 +34,7 @@ class Flat(nn.Module):
         return logits
 
     def loss(self, vectors: Tensor, relevant: Csr, chosen_by: Tensor | None = None) -> Tensor:
-        """Binary cross-entropy, summed over the texts, and over or averaged over the nodes.
+        """Summed over the texts, and over or averaged over the nodes.
 
         chosen_by: of no use here, where all nodes are candidates.
         """
@@ -42,7 +43,7 @@ class Flat(nn.Module):
     def loss_of(self, logits: Tensor, relevant: Csr) -> Tensor:
         """The same, from the logits."""
         mine = relevant if self.mine is None else as_csr(relevant[:, self.mine])
-        total = bce(logits, dense(mine, logits))
+        total = LOSSES[self.kind](logits, dense(mine, logits))
         return total / self.nodes if self.mean else total
 
     def of_all_nodes(self, logits: Tensor) -> Tensor:
@@ -53,7 +54,8 @@ class Flat(nn.Module):
     def start_at_frequency(self, counts: Longs, texts: int) -> None:
         """At first every text gets each node's frequency: training need not learn that."""
         self.linear.weight.zero_()
-        self.linear.bias.copy_(log_odds(counts, texts))
+        start = log_odds(counts, texts)
+        self.linear.bias.copy_(start if self.kind == "bce" else 2 * torch.sigmoid(start) - 1)
 
     def teach(self, what: str) -> None:
         """There is one layer only, and it is always taught."""
@@ -74,6 +76,23 @@ class Flat(nn.Module):
 def bce(logits: Tensor, targets: Tensor) -> Tensor:
     """Binary cross-entropy in fp32, summed."""
     return F.binary_cross_entropy_with_logits(logits.float(), targets, reduction="sum")
+
+
+def squared_hinge(margins: Tensor, targets: Tensor) -> Tensor:
+    """[1 - m]² where the margin m, towards the right side, is below 1; in fp32, summed."""
+    return _shortfall(margins, targets).square().sum()
+
+
+def hinge(margins: Tensor, targets: Tensor) -> Tensor:
+    """The same, not squared."""
+    return _shortfall(margins, targets).sum()
+
+
+def _shortfall(margins: Tensor, targets: Tensor) -> Tensor:
+    return torch.relu(1 - (2 * targets - 1) * margins.float())
+
+
+LOSSES = {"bce": bce, "hinge": hinge, "squared_hinge": squared_hinge}
 
 
 def dense(relevant: Csr, like: Tensor) -> Tensor:

@@ -58,9 +58,10 @@ class DenseScorer:
     bottleneck: Bottleneck | None = None
     start: int = 0  # where in the encoded vector its own part begins
     stop: int | None = None
+    margins: bool = False  # scores are w·x + b instead
 
     def score(self, encoded: Floats, candidates: Ints) -> Floats:
-        """(texts, width), from 0 to 1."""
+        """(texts, width), from 0 to 1; margins have no bounds."""
         vectors = self.read(encoded)
         if _is_everything(candidates, len(self.weights)):
             scores = vectors @ self.weights.T
@@ -68,6 +69,8 @@ class DenseScorer:
             scores = chosen_dots(vectors, self.weights, candidates)
         if self.bias is not None:
             scores = scores + self.bias[candidates]
+        if self.margins:
+            return scores  # type: ignore[no-any-return]
         return expit(scores, dtype=np.float32)  # type: ignore[no-any-return]
 
     def read(self, encoded: Floats) -> Floats:

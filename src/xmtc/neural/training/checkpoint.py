@@ -33,6 +33,8 @@ class Progress:
     step: int = 0  # how often the weights changed
     best: float = float("-inf")  # the metric of the best epoch so far
     best_epoch: int = -1
+    dull: int = 0  # validations since the last that was better, or since rates fell
+    slowed: float = 1.0  # what the learning rates are multiplied by besides their schedule
     calm: bool = False  # dropout is off until the epoch ends
     averaged: int = 0  # how many moments are in the average
     loss: float = 0.0  # summed over the texts of this epoch

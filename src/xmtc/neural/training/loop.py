@@ -23,7 +23,7 @@ from xmtc.neural.training.averaging import Average, learned
 from xmtc.neural.training.checkpoint import Progress
 from xmtc.neural.training.log import Log, Pace
 from xmtc.neural.training.optimiser import Optimiser
-from xmtc.neural.training.schedule import SCHEDULES
+from xmtc.neural.training.schedule import FALL, LEAST, PATIENCE, SCHEDULES
 
 SCALE = ("scale", "_growth_tracker")  # what fp16 remembers from step to step
 
@@ -120,7 +120,7 @@ class Training:
     def _step(self, group: Sequence[Longs], advance: Advance) -> None:
         now, started = self.progress, time.perf_counter()
         texts = sum(len(rows) for rows in group)
-        self.optimiser.set_rates(self.schedule(now.step))
+        self.optimiser.set_rates(self.schedule(now.step) * now.slowed)
         loss = sum(self._backward(rows, texts) for rows in group)
         self._change_weights()
         now.step, now.batch = now.step + 1, now.batch + 1
@@ -200,10 +200,15 @@ class Training:
         if self.config.metric not in metrics:
             known = ", ".join(metrics)
             raise ConfigError(f"training.metric={self.config.metric!r}: choose one of {known}")
+        self.progress.dull += 1
         if metrics[self.config.metric] > self.progress.best:
+            self.progress.dull = 0
             self.progress.best = metrics[self.config.metric]
             self.progress.best_epoch = self.progress.epoch
             self.best = {name: value.detach().clone() for name, value in learned(self.net)}
+        elif self.config.schedule == "plateau" and self.progress.dull > PATIENCE:
+            self.progress.dull = 0
+            self.progress.slowed = max(LEAST, self.progress.slowed * FALL)
 
     def _keep_the_best(self) -> None:
         if self.best:

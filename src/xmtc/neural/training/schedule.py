@@ -23,4 +23,7 @@ def constant(total: int, warmup: int = 0) -> Schedule:
     return lambda step: step / warmup if step < warmup else 1.0
 
 
-SCHEDULES = {"linear": linear, "slanted": linear, "constant": constant}
+# A plateau's rates stay until validations stop getting better; then the loop lowers them.
+SCHEDULES = {"linear": linear, "slanted": linear, "constant": constant, "plateau": constant}
+PATIENCE = 10  # validations without a better one before rates fall
+FALL, LEAST = 0.1, 0.01  # to this share of what they were, and how far in all

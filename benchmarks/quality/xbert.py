@@ -1,0 +1,254 @@
+"""xbert: label vectors times matchers, stage by stage; its ensembles beside the linear models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.kit import Claim, Measurement, Options, chosen, dataset, say, with_texts
+from benchmarks.process import alone
+from benchmarks.quality import _cells
+from benchmarks.quality._cells import KS, Job
+from benchmarks.quality.xr_transformer import taught_job
+
+if TYPE_CHECKING:
+    from xmtc import Model
+
+VECTORS = {"text": "label text", "pifa": "PIFA"}
+MATCHERS = {"linear": "linear", "xttention": "X-ttention", "transformer": "transformer"}
+SEEDS = (0, 1, 2)
+RANKERS = {"xbert": "X-BERT", "xt": "X-Transformer features"}
+PARABEL_1, PARABEL_3, ONE, XR = "Parabel T=1", "Parabel T=3", "one_vs_all", "xr_transformer"
+
+
+def _stage_name(vectors: str, matcher: str) -> str:
+    return f"{VECTORS[vectors]}, {MATCHERS[matcher]}"
+
+
+def name_of(ranker: str, kinds: Sequence[str], seeds: Sequence[int]) -> str:
+    """Of an ensemble: one label vector and one seed, one and three, or two and three."""
+    members = len(kinds) * len(seeds)
+    which = f" ({VECTORS[kinds[0]]})" if len(kinds) == 1 else ""
+    return f"{RANKERS[ranker]} T={members}{which}"
+
+
+# Each row of the first table, by what --systems calls it: label vectors and matcher.
+STAGES = {f"{vectors}-{matcher}": (vectors, matcher)
+          for vectors, matcher in product(VECTORS, MATCHERS)}  # fmt: skip
+# Each of ours in the second table: ranker, label vectors, seeds.
+TOGETHER: dict[str, tuple[str, tuple[str, ...], tuple[int, ...]]] = {
+    f"{ranker}-{name}": (ranker, kinds, seeds)
+    for ranker in RANKERS
+    for name, kinds, seeds in (
+        ("1", ("pifa",), SEEDS[:1]), ("1-text", ("text",), SEEDS[:1]),
+        ("3-text", ("text",), SEEDS), ("3-pifa", ("pifa",), SEEDS), ("6", tuple(VECTORS), SEEDS),
+    )
+}  # fmt: skip
+OTHERS = {"parabel-1": PARABEL_1, "parabel-3": PARABEL_3, "one_vs_all": ONE, "xr_transformer": XR}
+SYSTEMS = {
+    **{key: _stage_name(*pair) for key, pair in STAGES.items()},
+    **OTHERS,
+    **{key: name_of(*how) for key, how in TOGETHER.items()},
+}
+FEW = ("parabel-1", "parabel-3", "xbert-1", "xt-1", "xr_transformer")  # of the second data set
+SETTINGS: dict[str, Any] = {
+    "data": {"eurlex4k-proxy": list(SYSTEMS), "debian-deps": list(FEW)},
+    "systems": list(SYSTEMS),
+    "validation_texts": 1000,  # of the training part, not taught to the matcher
+    "validations": 6,  # within a training: points of the learning curve, and checkpoints
+    "k": 10,
+    "transformer": {},  # xbert's default
+    "xttention": {  # smaller than published, to learn something within the minutes
+        "encoder": {"name": "xttention", "max_tokens": 301, "words": 80_003, "width": 128,
+                    "hidden": 500, "dropout": 0.2},
+        "training": {"encoder_rate": 1e-3, "head_rate": 1e-3, "head_epochs": 0},
+        "standardise": False,
+    },
+    "rankers": {"xbert": {"features": "words"}, "xt": {"features": "joined"}},
+    "remarks": [
+        "xbert: default settings and the bundled MiniLM; as many epochs as fit --minutes, by a "
+        "probe beforehand, index, matching and ranking together; the best of several checkpoints "
+        "by the mean of cluster precisions at 1 to 10 on the validation texts, 1,000 of the "
+        "training texts, drawn; index and ranker read all training texts",
+        "the ranker of both: xbert's defaults, so tfn and man negatives together, scores with half "
+        "the trust in clusters that the paper has",
+        "X-ttention: smaller than published, see above; masked padding, own vocabulary",
+        "linear: a binary tree of classifiers above the same clusters",
+        "match_P@k: clusters of the test texts, as the matcher ranks them; the papers' own "
+        "figures of this stage are contaminated (cluster 0 counts as true) and are no yardstick",
+        "label text: the labels' names read by the untaught MiniLM, the mean of its tokens",
+        "T: members, whose scores are averaged. Seeds are of the clusters. X-Transformer features "
+        "use the very matchers of X-BERT with another ranker: its train_seconds are of both "
+        "rankers",
+        "what the frozen layers make of the texts is read once and shared by all matchers of a "
+        "data set: only the first one's train_seconds hold it",
+        "Parabel: linear_tree's preset; one_vs_all: default settings; xr_transformer: as many "
+        "epochs as fit --minutes",
+        "the test texts are ranked once by each system, after everything was chosen",
+    ],
+}  # fmt: skip
+METRICS = (*(f"{name}@{k}" for name in ("P", "R") for k in KS), "nDCG@5")
+LIMIT_MINUTES = 20
+AHEAD = {"P@1": 4.0, "P@5": 6.0}  # percent above Parabel T=3, for six members
+
+
+def run(options: Options) -> list[Measurement]:
+    """One row per data set and system."""
+    names = chosen(options.only, list(SETTINGS["data"]), "--only")
+    keys = chosen(options.systems, SETTINGS["systems"], "--systems")
+    rows = []
+    for name in names:
+        for key in (key for key in keys if key in SETTINGS["data"][name]):
+            row = _cell(key)(name, options)
+            rows.append({"data": name, "system": SYSTEMS[key], "threads": options.threads,
+                         "minutes": options.minutes, **_cells.rounded(row)})  # fmt: skip
+            say(f"{name}, {SYSTEMS[key]}: P@5 {row['P@5']:.2f}")
+    return rows
+
+
+def check(measurements: list[Measurement]) -> list[Claim]:
+    """Six members beside Parabel and beside three; what was not run is left out."""
+    claims = []
+    for name in dict.fromkeys(row["data"] for row in measurements):
+        rows = {row["system"]: row for row in measurements if row["data"] == name}
+        for ranker in RANKERS:
+            six, threes = name_of(ranker, tuple(VECTORS), SEEDS), _threes(ranker)
+            if six in rows and PARABEL_3 in rows:
+                claims += _ahead(name, rows[six], rows[PARABEL_3])
+            if six in rows and all(three in rows for three in threes):
+                gains = [mean_of(rows[six]) - mean_of(rows[three]) for three in threes]
+                claims.append(Claim(f"{name}: {six}, mean of P@1, P@3, P@5 above three seeds of "
+                                    "one kind (points ahead of the better)", min(gains) > 0,
+                                    min(gains)))  # fmt: skip
+        minutes = [row["train_seconds"] / 60 for row in rows.values() if "matcher" in row]
+        if minutes:
+            claims.append(Claim(f"{name}: a neural matcher is trained within {LIMIT_MINUTES} "
+                                "minutes, ranker included (longest)",
+                                max(minutes) <= LIMIT_MINUTES, max(minutes)))  # fmt: skip
+    return claims
+
+
+def _threes(ranker: str) -> list[str]:
+    return [name_of(ranker, (kind,), SEEDS) for kind in VECTORS]
+
+
+def mean_of(row: Measurement) -> float:
+    return sum(float(row[f"P@{k}"]) for k in KS) / len(KS)
+
+
+def _ahead(name: str, ours: Measurement, parabel: Measurement) -> list[Claim]:
+    claims = []
+    for metric, wanted in AHEAD.items():
+        gain = 100 * (ours[metric] / parabel[metric] - 1)
+        claims.append(Claim(f"{name}: {ours['system']}, {metric} {wanted:g} % above Parabel T=3's "
+                            "(percent)", gain >= wanted, gain))  # fmt: skip
+    return claims
+
+
+def _cell(key: str) -> Callable[[str, Options], Measurement]:
+    if key in STAGES:
+        return partial(_stages, *STAGES[key])
+    if key in TOGETHER:
+        return partial(_together, *TOGETHER[key])
+    return partial(_other, key)
+
+
+def xbert_job(
+    name: str, options: Options, vectors: str, matcher: str, seed: int = 0, **others: Any
+) -> Job:
+    """One model with X-BERT's ranker; neural ones are validated and get as many epochs as fit."""
+    settings = {"index": {"vectors": vectors, "seed": seed}, **SETTINGS["rankers"]["xbert"]}
+    job = f"xbert-{vectors}-{matcher}-{seed}"
+    if matcher == "linear":
+        return Job(job, "xbert", name, {**settings, "matcher": "linear"})
+    texts = len(with_texts(dataset(options, name)))
+    share = min(0.2, SETTINGS["validation_texts"] / texts)
+    training = {"validation": share, "validations": SETTINGS["validations"], "seed": options.seed}
+    own = SETTINGS[matcher]
+    settings |= {**own, "training": {**training, **own.get("training", {})}}
+    return Job(job, "xbert", name, settings, minutes=options.minutes, shares_reading=True)
+
+
+def _model(
+    ranker: str, name: str, options: Options, vectors: str, matcher: str, seed: int
+) -> tuple[Path, Measurement]:
+    """The model; another ranker than X-BERT's goes on where that one's matcher was done."""
+    first = xbert_job(name, options, vectors, matcher, seed)
+    place, cost = _cells.trained(first, options)
+    if ranker == "xbert":
+        return place, cost
+    settings = {**cost["config"], **SETTINGS["rankers"][ranker]}
+    again = Job(f"{ranker}-{vectors}-{matcher}-{seed}", "xbert", name, settings,
+                shares_reading=True, goes_on_from=first.name)  # fmt: skip
+    place, more = _cells.trained(again, options)
+    seconds = ("train_seconds", "train_cpu_seconds")
+    return place, {**more, **{what: cost[what] + more[what] for what in seconds}}
+
+
+def _stages(vectors: str, matcher: str, name: str, options: Options) -> Measurement:
+    place, cost = _model("xbert", name, options, vectors, matcher, SEEDS[0])
+    kind = {"vectors": vectors, "matcher": matcher} if matcher != "linear" else {}
+    return {**kind, **cost, **alone(_measure, [place], True, name, options)}
+
+
+def _together(
+    ranker: str, kinds: Sequence[str], seeds: Sequence[int], name: str, options: Options
+) -> Measurement:
+    pairs = [_model(ranker, name, options, kind, "transformer", seed)
+             for kind, seed in product(kinds, seeds)]  # fmt: skip
+    places, costs = zip(*pairs, strict=True)
+    added = {what: sum(cost[what] for cost in costs)
+             for what in ("train_seconds", "train_cpu_seconds", "model_mb")}  # fmt: skip
+    return {
+        **added, "members": len(places), "peak_mb": max(cost["peak_mb"] for cost in costs),
+        "trained_commit": costs[0]["trained_commit"],
+        "trained_dirty": any(cost["trained_dirty"] for cost in costs),
+        **alone(_measure, list(places), False, name, options),
+    }  # fmt: skip
+
+
+def other_job(key: str, name: str, options: Options) -> Job:
+    """A linear model, or the successor, with its defaults or as published."""
+    from xmtc.core import config
+    from xmtc.models import linear_tree
+
+    if key == "xr_transformer":
+        return taught_job(name, options)  # the very model of `quality xr_transformer`
+    if key == "one_vs_all":
+        return Job(key, key, name, {})
+    trees = int(key.rpartition("-")[2])
+    return Job(key, "linear_tree", name, {**config.to_dict(linear_tree.PARABEL), "trees": trees})
+
+
+def _other(key: str, name: str, options: Options) -> Measurement:
+    place, cost = _cells.trained(other_job(key, name, options), options)
+    cost = {what: value for what, value in cost.items() if what != "curve"}
+    return {**cost, **alone(_measure, [place], False, name, options)}
+
+
+def _measure(places: Sequence[Path], stages: bool, name: str, options: Options) -> Measurement:
+    """stages: the matcher's own figures too."""
+    import xmtc
+    from xmtc.models import ensemble
+
+    xmtc.set_threads(options.threads)
+    models = [xmtc.load(place) for place in places]
+    model: Model = models[0] if len(models) == 1 else ensemble.of(models)
+    found = _cells.measured(model, options, name, SETTINGS["k"], METRICS)
+    return found | (_match(models[0], name, options) if stages else {})
+
+
+def _match(model: Any, name: str, options: Options) -> Measurement:
+    """P@k of the clusters of the test texts. A cluster is true when it holds a true label."""
+    from xmtc.core.arrays import as_csr
+    from xmtc.models import matching
+
+    test = _cells.asked(options, name).named_in(model.labels)
+    known = as_csr(test.relevant[:, : len(model.labels)])
+    truth = model.tree.relevant_at(0, known)
+    found = matching.figures(model.match(test.texts, matching.DEPTH), truth)
+    clusters = len(model.tree.parents[0])
+    return {"clusters": clusters, **{f"match_{what}": value for what, value in found.items()}}

@@ -1,0 +1,148 @@
+"""`xmtc compare MODEL1 MODEL2 ... --test DATA`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from xmtc.cli.reading import read, reading_options
+from xmtc.cli.show import json_option, print_json, print_table
+from xmtc.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from xmtc.evaluation.comparison import Comparison
+
+SHOWN = ("P", "nDCG", "PSP", "R")
+
+
+@click.command("compare")
+@click.argument("models", nargs=-1, required=True, type=click.Path())
+@click.option("--test", "data", required=True, type=click.Path(),
+              help="Labelled texts that no model was trained on.")  # fmt: skip
+@click.option("-k", "ks", multiple=True, type=click.IntRange(1), help="Cut-offs; default 1 3 5.")
+@click.option("--resamples", default=1000, show_default=True, type=click.IntRange(1),
+              help="How many bootstrap samples of the texts are drawn.")  # fmt: skip
+@click.option("--family", default="default", show_default=True,
+              type=click.Choice(["default", "wikipedia", "amazon"]),
+              help="Propensity constants of PSP, by the kind of data set.")  # fmt: skip
+@click.option("--top", default=5, show_default=True, type=click.IntRange(0),
+              help="How many labels and texts of each kind to show.")  # fmt: skip
+@click.option("--different-labels", is_flag=True,
+              help="Allow models that know different labels; what one lacks it misses.",
+              )  # fmt: skip
+@click.option("--html", "html_file", type=click.Path(), help="Also write a report with plots here.")
+@click.option("--split", default="test", show_default=True, help="Which part of a data folder.")
+@reading_options
+@json_option
+def command(
+    models: tuple[str, ...], data: str, ks: tuple[int, ...], resamples: int, family: str, top: int,
+    different_labels: bool, html_file: str | None, split: str, as_json: bool, **reading: Any,
+) -> None:  # fmt: skip
+    """Compare trained MODELS with the first of them: is a difference more than chance, and where?
+
+    All rank the same texts. Intervals and p values are from a paired bootstrap over texts.
+    """
+    from xmtc.models import api
+    from xmtc.models.comparing import compare
+
+    _check(models, html_file)
+    dataset = read(data, split, **reading)
+    names = models if as_json else _short_names(models)
+    loaded = {name: api.load(model) for name, model in zip(names, models, strict=True)}
+    found = compare(
+        loaded, dataset, ks or (1, 3, 5), different_labels=different_labels, resamples=resamples,
+        family=family,
+    )  # fmt: skip
+    if html_file:
+        _write(found, html_file, top)
+    if as_json:
+        print_json(found.to_dict(top))
+        return
+    _print(found, top)
+    if html_file:
+        click.echo(f"Wrote the report to {html_file}; open it in a browser.")
+
+
+def _check(models: tuple[str, ...], html_file: str | None) -> None:
+    """What can be known before the long work."""
+    twice = next((model for model in models if models.count(model) > 1), None)
+    if twice:
+        raise ConfigError(f"{twice} is named twice; a model does not differ from itself.")
+    if html_file and not Path(html_file).absolute().parent.is_dir():
+        raise ConfigError(f"there is no folder to write {html_file} to. Make it first.")
+
+
+def _short_names(models: tuple[str, ...]) -> list[str]:
+    """As much of the end of each path as tells them apart."""
+    parts = [Path(model).parts for model in models]
+    for length in range(1, max(map(len, parts))):
+        names = ["/".join(each[-length:]) for each in parts]
+        if len(set(names)) == len(names):
+            return names
+    return list(models)
+
+
+def _write(found: Comparison, path: str, most: int) -> None:
+    from xmtc.evaluation.page import page_of
+
+    Path(path).write_text(page_of(found, _shown(found), most), encoding="utf-8")
+
+
+def _shown(found: Comparison) -> list[str]:
+    return [f"{name}@{k}" for name in SHOWN for k in found.measures.ks]
+
+
+def _print(found: Comparison, top: int) -> None:
+    from xmtc.evaluation.page import metric_table, summary
+
+    click.echo(f"{summary(found)}\n")
+    for model in found.versus:
+        print_table(*metric_table(found, model, _shown(found)))
+        _print_bands(found, model)
+        _print_texts(found, model, top)
+        _print_labels(found, model, top)
+
+
+def _print_bands(found: Comparison, model: str) -> None:
+    from xmtc.evaluation.page import beside
+
+    first, recall = found.models[0], f"R@{found.k}"
+    pairs = zip(found.bands[first], found.bands[model], strict=True)
+    rows = [
+        [mine.name, f"{mine.positives:,}",
+         *beside(mine.recall[recall], other.recall[recall], found.versus[model].bands[mine.name])]
+        for mine, other in pairs
+    ]  # fmt: skip
+    title = f"Recall among the first {found.k}, by how often training saw the label"
+    print_table(["labels", "in the truth", first, model, "difference", "p"], rows, title)
+
+
+def _print_texts(found: Comparison, model: str, top: int) -> None:
+    versus, first = found.versus[model], found.models[0]
+    click.echo(
+        f"First label right: both {versus.both_right:,}, only {model} {len(versus.won):,}, "
+        f"only {first} {len(versus.lost):,}, neither {versus.neither_right:,}\n"
+    )
+    for title, examples in zip((model, first), found.examples(model, top), strict=True):
+        rows = [
+            [_short(each.text, 60), _short("; ".join(each.relevant), 40),
+             *(_short("; ".join(names[:1]), 30) for names in each.answers.values())]
+            for each in examples
+        ]  # fmt: skip
+        if rows:
+            columns = ["text", "relevant", first, model]
+            print_table(columns, rows, f"Only {title} has the first label right", words=4)
+
+
+def _print_labels(found: Comparison, model: str, top: int) -> None:
+    from xmtc.evaluation.page import label_table
+
+    for title, labels in zip(("gains", "loses"), found.labels(model, top), strict=True):
+        if labels:
+            print_table(*label_table(labels), f"Labels on which {model} {title} most")
+
+
+def _short(words: str, most: int) -> str:
+    return words if len(words) <= most else f"{words[: most - 3]}..."

@@ -1,0 +1,62 @@
+"""Stages of a run: made once for a key, made again when the file is gone, damaged or of another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from xmtc.core import run
+
+
+class Maker:
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self):
+        self.calls += 1
+        return {"ids": np.arange(3, dtype=np.int32), "none": np.empty((0, 4), np.float32)}
+
+
+def test_a_stage_is_made_once(tmp_path):
+    make = Maker()
+    with run.kept_in(tmp_path / "run"):
+        first, again = (run.stage("index", "key", make) for _ in range(2))
+    assert make.calls == 1
+    assert first.keys() == again.keys()
+    for name, array in first.items():
+        assert again[name].dtype == array.dtype
+        assert again[name].shape == array.shape
+        assert (again[name] == array).all()
+
+
+def test_another_key_is_another_stage(tmp_path):
+    make = Maker()
+    with run.kept_in(tmp_path / "run"):
+        for key in ("key", "other", "key"):
+            run.stage("index", key, make)
+    assert make.calls == 2
+
+
+def test_a_damaged_stage_is_made_again(tmp_path):
+    make = Maker()
+    with run.kept_in(tmp_path / "run"):
+        run.stage("index", "key", make)
+        [path] = (tmp_path / "run").rglob("index-*.safetensors")
+        path.write_bytes(path.read_bytes()[:9])
+        assert (run.stage("index", "key", make)["ids"] == [0, 1, 2]).all()
+    assert make.calls == 2
+
+
+def test_what_dies_while_it_is_made_leaves_nothing(tmp_path):
+    with run.kept_in(tmp_path / "run"), pytest.raises(ZeroDivisionError):
+        run.stage("index", "key", lambda: {"one": np.array(1 / 0)})
+    assert not list(tmp_path.rglob("*.safetensors"))
+
+
+def test_without_a_run_nothing_is_kept(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make = Maker()
+    for _ in range(2):
+        run.stage("index", "key", make)
+    assert make.calls == 2
+    assert not list(tmp_path.iterdir())

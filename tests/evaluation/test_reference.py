@@ -1,0 +1,72 @@
+"""Published figures: plausible, complete, and given for the very same data set only."""
+
+from __future__ import annotations
+
+import pytest
+
+from xmtc.evaluation.reference import FIGURES, PublishedSet, published
+
+EURLEX = ("Eurlex-4K", 15_449, 3_865)
+
+
+@pytest.mark.parametrize("row", FIGURES, ids=lambda row: f"{row.source}: {row.system}")
+def test_a_row_is_percent_and_falls_with_k(row):
+    assert row.system
+    assert row.source
+    assert all(0 < value < 100 for value in row.metrics.values())
+    for name, falls in (("P", True), ("R", False)):
+        values = [row.metrics[f"{name}@{k}"] for k in (1, 3, 5) if f"{name}@{k}" in row.metrics]
+        assert values == sorted(values, reverse=falls)
+
+
+def test_no_paper_says_two_things_of_one_system():
+    keys = [(row.dataset, row.system, row.source) for row in FIGURES]
+    assert len(set(keys)) == len(keys)
+
+
+# Typed from the papers by hand, one of each table.
+@pytest.mark.parametrize(
+    ("where", "source", "system", "metric", "value"),
+    [
+        (("Eurlex-4K", 13_905, 3_865), "X-BERT, Table 3", "X-BERT T=6", "P@1", 86.31),
+        (("Wiki-500K", 1_411_760, 676_730), "X-BERT, Table 3", "Parabel T=3", "R@5", 39.75),
+        (("Eurlex-4K", 13_905, 3_865), "X-BERT, Table 2", "X-ttention, PIFA", "P@5", 58.59),
+        (EURLEX, "LightXML, Table 3", "AttentionXML", "P@1", 87.12),
+        (("Amazon-670K", 490_449, 153_025), "LightXML, Table 3", "XML-CNN", "P@5", 27.42),
+        (
+            ("Wiki-500K", 1_779_881, 769_421),
+            "LightXML, Tables",
+            "LightXML, one model",
+            "P@3",
+            57.22,
+        ),
+        (EURLEX, "APLC-XLNet", "APLC-XLNet", "P@3", 74.56),
+        (("Wiki10-31K", 14_146, 6_616), "APLC-XLNet", "AttentionXML (1 tree)", "P@5", 68.76),
+        (("Eurlex-4K", 15_539, 3_809), "GUDN, Table 2", "GUDN", "P@5", 65.49),
+        (EURLEX, "logs", "X-Transformer, rank average of nine", "P@1", 87.22),
+        (("EURLEX57K", 45_000, 6_000), "Chalkidis", "BERT-base", "RP@5", 79.6),
+    ],
+)
+def test_figures_are_those_in_the_papers(where, source, system, metric, value):
+    (found,) = [
+        row for row in published(*where) if row.source.startswith(source) and row.system == system
+    ]
+    assert found.metrics[metric] == value
+
+
+def test_every_column_of_the_papers_tables_is_there():
+    counts = {source: sum(row.source == source for row in FIGURES)
+              for source in {row.source for row in FIGURES}}  # fmt: skip
+    assert counts["X-BERT, Table 3"] == 7 + 7 + 7 + 6
+    assert counts["LightXML, Table 3"] == 8 + 8 + 8 + 7 + 7
+    assert counts["APLC-XLNet, Table 4"] == 5 * 9
+
+
+def test_a_data_set_that_only_looks_alike_gets_nothing():
+    assert published("eurlex4k", *EURLEX[1:]) == published(*EURLEX)
+    assert published("eurlex4k-proxy", 15_449, 3_865) == []
+    assert published("Eurlex-4K", 15_450, 3_865) == []
+    assert published("Eurlex-4K", 15_449, 3_809) == []
+    sets = {row.dataset for row in FIGURES if row.dataset.name == "Eurlex-4K"}
+    assert sorted(each.labels for each in sets) == [3_714, 3_956, 3_993]
+    assert all(isinstance(each, PublishedSet) for each in sets)

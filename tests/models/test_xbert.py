@@ -1,0 +1,348 @@
+"""X-BERT: the worked figures of the specification, each stage alone, and stages that are kept."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import xmtc
+from quick import tiny_bert
+from xmtc.core import run
+from xmtc.core.arrays import as_csr, csr_of_rows
+from xmtc.core.config import merged
+from xmtc.core.errors import ConfigError, StoreError
+from xmtc.core.ranking import Ranking
+from xmtc.core.tree import LabelTree
+from xmtc.data.planted import planted
+from xmtc.linear.forest import chunk_of, forest_of
+from xmtc.linear.nodes import train_forest
+from xmtc.models import indexing, matching, xbert, xbert_presets
+from xmtc.models.indexing import IndexConfig
+from xmtc.neural.batches.layout import Batch
+from xmtc.neural.encoders.words import LAYOUT, Xttention, word_tokenizer
+from xmtc.neural.heads.flat import Flat, hinge, squared_hinge
+from xmtc.neural.training import loop
+from xmtc.text import tfidf
+
+SMALL = {
+    "encoder": {"name": "cnn", "width": 8, "max_tokens": 32},
+    "training": {"epochs": 4, "encoder_rate": 1e-2, "head_rate": 2e-2, "head_epochs": 0},
+    "index": {"depth": 2},
+}
+
+
+def config(**changes):
+    from xmtc.models.api import config_of
+
+    return config_of("xbert", merged(SMALL, changes))
+
+
+# The worked figures of the specification, 8.6.
+MARGINS, TARGETS = torch.tensor([[2, 0.5, -0.2, -1.5]]), torch.tensor([[1.0, 1, 0, 0]])
+
+
+def test_losses_are_those_of_the_specification():
+    assert float(squared_hinge(MARGINS, TARGETS)) / 4 == pytest.approx(0.2225)
+    assert float(hinge(MARGINS, TARGETS)) / 4 == pytest.approx((0.5 + 0.8) / 4)
+    head = Flat(1, 4, mean=True, loss="squared_hinge")
+    found = head.loss_of(MARGINS, csr_of_rows([[0, 1]], 4))
+    assert float(found) == pytest.approx(0.2225)
+
+
+def test_a_label_scores_its_own_chance_times_its_clusters():
+    margins = np.array([[2, 1, 0.5, 0, -1]], np.float32)
+    expected = [1, 1, 0.7788007831, 0.3678794412, 0.0183156389]
+    assert matching.chances(margins, "squared_hinge")[0] == pytest.approx(expected)
+    empty = np.empty(0, np.int32)
+    above = chunk_of(empty, empty, empty, np.zeros(1, np.float32))
+    label = chunk_of(np.zeros(1, np.int32), np.zeros(1, np.int32), np.array([0.2]), np.zeros(1))
+    ranker = forest_of(LabelTree.of([[0], [0]]), [above, label], 1)
+    opened = Ranking(np.zeros((1, 1), np.int32), matching.chances(margins[:, 2:3], "hinge"))
+    ranking = ranker.rank(as_csr(np.ones((1, 1))), 1, opened=opened)
+    assert ranking.scores[0, 0] == pytest.approx(0.4667320289)
+
+
+def test_an_output_layer_begins_at_the_clusters_frequency():
+    head = Flat(3, 2, mean=True, loss="squared_hinge")
+    head.start_at_frequency(np.array([25, 75]), 100)
+    margins = head(torch.randn(1, 3)).detach().numpy()[0]
+    assert margins == pytest.approx([-0.5, 0.5], abs=0.02)  # 2p - 1 is the best constant
+
+
+# X-ttention
+def batch_of(lengths, words=9):
+    ids = torch.zeros(len(lengths), max(lengths), dtype=torch.int64)
+    mask = torch.zeros_like(ids)
+    for row, length in enumerate(lengths):
+        ids[row, :length] = torch.arange(length) % (words - 3) + 3
+        mask[row, :length] = 1
+    return Batch(ids, mask, torch.zeros_like(ids), torch.zeros(len(lengths)), None, len(lengths))
+
+
+def test_xttention_weighs_words_as_written():
+    torch.manual_seed(0)
+    body = Xttention(9, 8, dropout=0.0, views=3, hidden=5).eval()
+    batch = batch_of([4])
+    with torch.no_grad():
+        states = body.reader(batch, 1)[0][0].double().numpy()  # (words, 16)
+        found = body.pooled(batch)[0].numpy()
+    first, second, third = (
+        (layer.weight.detach().double().numpy(), layer.bias.detach().double().numpy())
+        for layer in (body.look, body.weigh, body.hidden)
+    )
+    inner = np.tanh(first[0] @ states.T + first[1][:, None])  # (350, words)
+    rows = second[0] @ inner + second[1][:, None]  # (views, words)
+    rows = np.exp(rows) / np.exp(rows).sum(1, keepdims=True)
+    expected = np.maximum(0, third[0] @ (rows @ states).ravel() + third[1])
+    assert first[0].shape == (350, 16)
+    assert found == pytest.approx(expected, abs=1e-5)
+
+
+def test_padding_has_no_weight_in_xttention():
+    torch.manual_seed(0)
+    body = Xttention(9, 8, dropout=0.0, views=3, hidden=5).eval()
+    with torch.no_grad():
+        alone, padded = body.pooled(batch_of([4])), body.pooled(batch_of([4, 11]))
+    torch.testing.assert_close(padded[:1], alone)
+
+
+def test_numbers_are_one_word_and_rare_words_are_unknown():
+    texts = ["in 1984 it cost 3.50 euro", "in 2024 it cost 1,000,000 euro", "a zebra"]
+    tokenizer = word_tokenizer(texts, 3 + 5, numbers_alike=True)
+    known = tokenizer.get_vocab()
+    assert len(known) == 8
+    ids = tokenizer.encode("in 77 it cost 5.5 zebra").ids
+    assert ids[1] == ids[4] == known["0"]
+    assert ids[-1] == known["[unknown]"]
+    assert LAYOUT.extra == 1  # so that 301 tokens are 300 words
+
+
+# The index
+def one_without_texts():
+    data = planted(texts=40, labels=5)
+    labels = data.labels.extended_by(["sign0a sign0b"])
+    return data.named_in(labels)
+
+
+@pytest.mark.parametrize("vectors", ["pifa", "pifa_neural", "text"])
+def test_every_label_has_a_vector_and_a_cluster(vectors):
+    data = one_without_texts()
+    words, features = tfidf.learn(data.texts, tfidf.TfidfConfig())
+    encoder = {"name": tiny_bert(), "max_tokens": 32, "layers": 3 if vectors == "text" else 1}
+    how = config(index={"vectors": vectors, "encoder": encoder}).index
+    found = indexing.label_vectors(data, words, features, how)
+    assert found.shape == (6, {"pifa": features.shape[1], "pifa_neural": 32, "text": 96}[vectors])
+    assert (np.diff(found.indptr) > 0).all()
+    tree = indexing.index(data, words, features, how)
+    assert sorted(np.bincount(tree.parents[-1]).tolist()) == [1, 1, 2, 2]
+    assert len(indexing.clusters_of(tree).parents[0]) == 4
+
+
+def test_label_vectors_need_an_encoder_that_knows_something():
+    with pytest.raises(ConfigError, match="knows nothing before it is taught"):
+        config(index={"vectors": "text", "encoder": {"name": "cnn"}})
+
+
+def test_euclidean_clusters_read_vectors_as_they_are():
+    data = planted(texts=40, labels=6)
+    words, features = tfidf.learn(data.texts, tfidf.TfidfConfig())
+    lengths = {}
+    for centres in ("unit", "mean"):
+        encoder = {"name": tiny_bert(), "max_tokens": 32}
+        how = config(index={"vectors": "text", "centres": centres, "encoder": encoder}).index
+        found = indexing.label_vectors(data, words, features, how).toarray()
+        lengths[centres] = np.linalg.norm(found, axis=1)
+    assert lengths["unit"] == pytest.approx(np.ones(6))
+    assert (lengths["mean"] > 2).all()
+
+
+# All stages
+def test_with_a_linear_matcher_it_is_the_whole_tree_of_classifiers():
+    data = planted(labels=20)
+    exact = {"tolerance": 1e-4, "max_passes": 1000}  # classifiers are trained in another order
+    how = config(
+        matcher="linear",
+        negatives="tfn",
+        weights="float32",
+        index={"depth": 3},
+        svm=exact,
+        trust=1.0,
+    )
+    model = xbert.train(data, how)
+    words, features = tfidf.learn(data.texts, how.text)
+    tree = indexing.index(data, words, features, how.index)
+    whole = train_forest(features, data.relevant, tree, how.svm, "tfn")
+    expected, found = whole.rank(features, 5, how.beam), model.rank(data.texts, 5)
+    assert [len(level) for level in tree.parents] == [2, 4, 8, 20]
+    assert np.allclose(found.scores, expected.scores, atol=1e-3)
+    assert (found.labels[:, 0] == expected.labels[:, 0]).mean() > 0.98
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"features": "words", "negatives": "tfn"}, {"negatives": "man", "loss": "hinge"},
+     {"score": "label", "loss": "bce", "unit_rows": True},
+     {"training": {"validation": 0.2, "head_epochs": 2}},
+     {"encoder": {"name": "xttention", "hidden": 32, "views": 4}}],
+    ids=["x-bert", "man", "x-transformer", "validated", "x-ttention"],
+)  # fmt: skip
+def test_every_way_finds_the_planted_labels_and_survives_the_disk(changes, tmp_path):
+    data = planted(texts=120)
+    model = xbert.train(data, config(**changes))
+    assert xmtc.evaluate(model, data).metrics["P@1"] > 90
+    assert xmtc.evaluate(model, data).metrics["R@5"] > 80
+    xmtc.save(model, tmp_path / "model")
+    loaded = xmtc.load(tmp_path / "model")
+    for ranked in ("rank", "match"):
+        before, after = (getattr(each, ranked)(data.texts, 3) for each in (model, loaded))
+        assert (before.labels == after.labels).all()
+        assert (before.scores == after.scores).all()
+
+
+def test_a_matcher_leads_to_allowed_labels_only():
+    data = planted(texts=60)
+    model = xbert.train(data, config(beam=1))
+    allowed = np.zeros(12, bool)
+    allowed[model.tree.parents[-1] == 3] = True
+    ranking = model.rank(data.texts, 2, allowed)
+    assert allowed[ranking.labels].all()
+    assert (model.match(data.texts, 4, allowed).labels[:, 0] == 3).all()
+
+
+class Killed(Exception):
+    pass
+
+
+def counted(monkeypatch, place, name):
+    """A list that gets longer with each call."""
+    real, calls = getattr(place, name), []
+
+    def call(*given):
+        calls.append(name)
+        return real(*given)
+
+    monkeypatch.setattr(place, name, call)
+    return calls
+
+
+def test_a_training_that_dies_in_ranking_goes_on_there(tmp_path, monkeypatch):
+    data, how = planted(texts=80), config(training={"validation": 0.2})
+    whole = xbert.train(data, how).rank(data.texts, 5)
+    steps = counted(monkeypatch, loop.Training, "_step")
+    indexed = counted(monkeypatch, xbert, "index")
+
+    def dies(*given):
+        raise Killed
+
+    with run.kept_in(tmp_path / "run"):
+        with monkeypatch.context() as patched:
+            patched.setattr(xbert, "train_leaves", dies)
+            with pytest.raises(Killed):
+                xbert.train(data, how)
+        taught = len(steps)
+        again = xbert.train(data, how)
+        other = xbert.train(data, replace(how, beam=1, score="label"))
+    assert taught > 0
+    assert len(steps) == taught  # nothing was matched again, not for another ranker either
+    assert len(indexed) == 1
+    assert (again.rank(data.texts, 5).scores == whole.scores).all()
+    assert other.config.beam == 1
+    lines = map(json.loads, (tmp_path / "run" / "log.jsonl").read_text().splitlines())
+    said = [line["figures"] for line in lines if line.get("stage") == "matcher"]
+    assert set(said[0]) == {"P@1", "P@3", "P@5", "P@1-10"}
+
+
+def test_a_training_that_dies_in_matching_keeps_its_index(tmp_path, monkeypatch):
+    data, how = planted(texts=60), config()
+    indexed = counted(monkeypatch, xbert, "index")
+    with run.kept_in(tmp_path / "run"):
+        with monkeypatch.context() as patched:
+            patched.setattr(matching, "neural_matcher", lambda *given: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                xbert.train(data, how)
+        xbert.train(data, how)
+    assert len(indexed) == 1
+    run.tidy(tmp_path / "run")
+    assert not list((tmp_path / "run").rglob("*.safetensors"))
+
+
+def test_the_best_moment_is_chosen_by_the_mean_of_cluster_precisions():
+    matched = Ranking(np.array([[0, 1, 2], [2, 1, 0]], np.int32), np.array([[3.0, 2, 1]] * 2))
+    found = matching.figures(matched, csr_of_rows([[0, 1], [1]], 3))
+    each = [50, 75, 50] + [100 * 1.5 / k for k in range(4, 11)]
+    assert found["P@1-10"] == pytest.approx(np.mean(each))
+    assert found["P@3"] == pytest.approx(50)
+    assert xbert.Config().training.metric == "P@1-10"
+
+
+def test_a_folder_whose_parts_do_not_fit_is_refused():
+    parts = xbert.train(planted(texts=40, labels=6), config(matcher="linear")).to_parts()
+    for name, array in (
+        ("ranker.parents0", np.zeros(3, np.int32)),
+        ("matcher.depth", np.zeros(1, np.int32)),
+        ("ranker.parents1", np.full(6, 9, np.int32)),
+    ):
+        with pytest.raises(StoreError):
+            xbert.XBert.from_parts(replace(parts, arrays={**parts.arrays, name: array}))
+
+
+# Presets and ensembles
+def test_presets_are_the_published_settings():
+    presets = xbert_presets
+    bert = [presets.EURLEX_4K, presets.WIKI10_31K, presets.AMAZONCAT_13K, presets.WIKI_500K]
+    assert [each.training.epochs for each in bert] == [20, 15, 5, 12]
+    assert [each.training.encoder_rate for each in bert] == [5e-5, 5e-5, 5e-5, 8e-5]
+    assert [each.training.validate_every for each in bert] == [400, 150, 10_000, 15_000]
+    first = bert[0]
+    assert (first.encoder.max_tokens, first.encoder.vector, first.loss) == (
+        512, "pooler", "squared_hinge")  # fmt: skip
+    assert (first.features, first.negatives, first.score, first.beam) == (
+        "words",
+        "tfn",
+        "path",
+        10,
+    )
+    assert (first.svm.prune, first.svm.max_passes, first.training.validation) == (0.1, 100, 0.1)
+    reads = presets.EURLEX_4K_XTTENTION.encoder
+    assert (reads.max_tokens, reads.words, reads.width, reads.views, reads.hidden) == (
+        301, 80_003, 512, 30, 2000)  # fmt: skip
+    nine = presets.EURLEX_4K_NINE
+    assert len({(each.encoder.name, each.index.vectors) for each in nine}) == 9
+    assert {(each.features, each.negatives, each.score, each.unit_rows) for each in nine} == {
+        ("joined", "both", "label", True)}  # fmt: skip
+
+
+def test_the_six_are_two_kinds_of_label_vectors_times_three_seeds():
+    pairs = [(kind, seed) for kind in ("text", "pifa") for seed in range(3)]
+    for six in (xbert_presets.EURLEX_4K_SIX, xbert.variants(xbert.Config())):
+        assert [(each.index.vectors, each.index.seed) for each in six] == pairs
+        assert {replace(each, index=IndexConfig()) for each in six} == {
+            replace(six[0], index=IndexConfig())}  # fmt: skip
+    centres = [each.index.centres for each in xbert_presets.EURLEX_4K_SIX]
+    assert centres == ["mean"] * 3 + ["unit"] * 3
+    assert [each.index.seed for each in xbert.variants(xbert.Config(), ["pifa"])] == [0, 1, 2]
+
+
+def test_other_seeds_make_other_clusters_and_their_average_answers():
+    from xmtc.models import ensemble
+
+    data = planted(texts=120)
+    members = [xbert.train(data, each)
+               for each in xbert.variants(config(matcher="linear"), ["pifa"])]  # fmt: skip
+    clusters = {tuple(member.tree.parents[-1]) for member in members}
+    assert len(clusters) == 3
+    together = ensemble.of(members)
+    assert xmtc.evaluate(together, data).metrics["P@1"] > 95
+
+
+@pytest.mark.slow
+def test_the_default_learns_from_the_data_set_that_ships():
+    train, test = xmtc.datasets.debian()
+    some, few = train.take(range(0, len(train), 80)), test.take(range(0, len(test), 80))
+    model = xmtc.train("xbert", some, training={"epochs": 1}, encoder={"max_tokens": 48})
+    floor = xmtc.evaluate(xmtc.train("most_frequent", some), few).metrics["P@1"]
+    assert xmtc.evaluate(model, few).metrics["P@1"] > floor + 5
