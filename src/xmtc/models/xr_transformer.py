@@ -177,7 +177,7 @@ def train(dataset: Dataset, config: Config) -> XRTransformer:
         taught, held_out = split_off(dataset, config.training)
     with seeded(config.training.seed), run.cache() as cache:
         encoder, vectors = _encoder(taught, held_out, config, cache)
-    model = of_vectors(taught, encoder, vectors, config)
+        model = of_vectors(taught, encoder, vectors, config)
     return replace(model, trained_on=dataset.trained_on())
 
 

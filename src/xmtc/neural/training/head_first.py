@@ -77,18 +77,31 @@ def teach_head(task: LabelTask | GuidedTask, vectors: Array, key: str) -> None:
 
 def vectors_of(source: Source, cache: Path, key: str) -> Array:
     """(texts, dim) of all the source's texts; read once, kept in the cache block by block."""
-    count = len(source.tokens)
-    parts = [np.empty((0, source.encoder.dim), np.float32)]
-    with step("reading with the encoder", count) as advance:
-        for start, stop in blocks(count, BLOCK):
-            path = cache / f"vectors-{key}-{start}.npy"
-            if not path.exists():
-                draft = path.with_suffix(f".{uuid.uuid4().hex[:8]}.npy")
-                np.save(draft, _read(source, np.arange(start, stop)))
-                draft.rename(path)
-            parts.append(np.load(path))
-            advance(stop - start)
-    return np.concatenate(parts)
+    path, count = cache / f"vectors-{key}.npy", len(source.tokens)
+    if not path.exists():
+        draft, shape = path.with_suffix(f".{uuid.uuid4().hex[:8]}.npy"), (count, source.encoder.dim)
+        parts = [cache / f"vectors-{key}-{start}.npy" for start, _ in blocks(count, BLOCK)]
+        with step("reading with the encoder", count) as advance:
+            for part, (start, stop) in zip(parts, blocks(count, BLOCK), strict=True):
+                _read_part(source, np.arange(start, stop), part)
+                advance(stop - start)
+        whole = np.lib.format.open_memmap(draft, mode="w+", dtype=np.float32, shape=shape)
+        for part, (start, stop) in zip(parts, blocks(count, BLOCK), strict=True):
+            whole[start:stop] = np.load(part)
+        whole.flush()
+        draft.rename(path)
+        for part in parts:
+            part.unlink(missing_ok=True)
+    found: Array = np.load(path, mmap_mode="r")
+    return found
+
+
+def _read_part(source: Source, rows: Longs, path: Path) -> None:
+    """These texts' vectors in a file of their own, unless it is there."""
+    if not path.exists():
+        draft = path.with_suffix(f".{uuid.uuid4().hex[:8]}.npy")
+        np.save(draft, _read(source, rows))
+        draft.rename(path)
 
 
 def _read(source: Source, rows: Longs) -> Array:
