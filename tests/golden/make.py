@@ -18,7 +18,16 @@ NEURAL = {
     "encoder": {"name": "cnn", "width": 8},
     "training": {"epochs": 30, "encoder_rate": 1e-2, "head_rate": 1e-2},
 }
-SMALL = {"lightxml": NEURAL, "gudn": NEURAL, "aplc": {**NEURAL, "hidden": 8}, "xbert": NEURAL}
+WORDS = {"max_tokens": 32, "width": 8}
+SMALL = {
+    "lightxml": NEURAL,
+    "gudn": NEURAL,
+    "aplc": {**NEURAL, "hidden": 8},
+    "xbert": NEURAL,
+    "xml_cnn": {**NEURAL, "encoder": {**WORDS, "filters": 8, "pools": 2, "hidden": 8}},
+    "label_attention": {**NEURAL, "encoder": WORDS, "hidden": (8,), "plain_up_to": 3,
+                        "max_cluster": 3},
+}  # fmt: skip
 TEXTS = ["sign0a sign1b", "sign3a alpha", "", "nothing known"]
 
 SAVED = {kind: kind for kind in KINDS} | {"linear_tree_int8": "linear_tree"}  # folder -> kind

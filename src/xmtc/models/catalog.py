@@ -16,6 +16,8 @@ KINDS = {
     "aplc": ("xmtc.models.aplc", "Aplc"),
     "xbert": ("xmtc.models.xbert", "XBert"),
     "one_vs_all": ("xmtc.models.one_vs_all", "OneVsAll"),
+    "xml_cnn": ("xmtc.models.xml_cnn", "XmlCnn"),
+    "label_attention": ("xmtc.models.label_attention", "LabelAttention"),
     "ensemble": ("xmtc.models.ensemble", "Ensemble"),
 }
 
