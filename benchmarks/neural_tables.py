@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.kit import Claim, Measurement
-from benchmarks.quality import lightxml, negatives
+from benchmarks.quality import auto, lightxml, negatives, xr_transformer
 from benchmarks.tables import Record, captions, claims_table, markdown, none_yet, short
 
 COLUMNS = ["test set", "system", "trained min (epochs)", "texts/s", "one text ms, p50 / p99",
@@ -45,6 +45,44 @@ def beside_peers(found: Sequence[Record], plot: str) -> str:
         claims_table(lightxml.check(rows)),
         captions(record for _, record in cells.values()),
     ])  # fmt: skip
+
+
+def xr_beside_peers(found: Sequence[Record]) -> str:
+    """xr_transformer, read and taught, linear_tree, XR-Transformer; claims."""
+    cells = newest(found, list(xr_transformer.SYSTEMS.values()))
+    if not cells:
+        return none_yet("quality xr_transformer")
+    rows = [row for row, _ in cells.values()]
+    return "\n\n".join([
+        markdown(COLUMNS, system_lines(rows)), claims_table(xr_transformer.check(rows)),
+        captions(record for _, record in cells.values()),
+    ])  # fmt: skip
+
+
+def auto_beside_linear_tree(found: Sequence[Record]) -> str:
+    """What auto tried on each set, then what it kept beside linear_tree on test texts; claims."""
+    cells = newest(found, list(auto.SYSTEMS.values()))
+    if not cells:
+        return none_yet("quality auto")
+    rows = [row for row, _ in cells.values()]
+    tried = [line for row in rows if row["system"] == auto.AUTO for line in _tried(row)]
+    columns = ["data set", "tried", "minutes", "P@1/3/5 on held-out texts", ""]
+    return "\n\n".join([
+        markdown(columns, tried), markdown(COLUMNS, system_lines(rows)),
+        claims_table(auto.check(rows)),
+        captions(record for _, record in cells.values()),
+    ])  # fmt: skip
+
+
+def _tried(row: Measurement) -> list[list[str]]:
+    lines, shown = [], f"{row['data']}, {row['minutes']:g} min"
+    for each in row["tried"]:
+        figures = "/".join(f"{each['figures'][f'P@{k}']:.1f}" for k in (1, 3, 5) if each["figures"])
+        notes = ["kept"] * (each["name"] == row["kept"]) + [each["note"]] * bool(each["note"])
+        minutes = f"{each['minutes']:.1f}" if each["figures"] else ""
+        lines.append([shown, each["name"], minutes, figures, ": ".join(notes)])
+        shown = ""
+    return lines
 
 
 def curves_of(found: Sequence[Record]) -> list[tuple[Measurement, Record]]:

@@ -69,12 +69,12 @@ def bars_of(found: Sequence[Record]) -> list[Bars]:
     cells, bars = _second(found), []
     for data in dict.fromkeys(data for data, _ in cells):
         for ranker, title in xbert.RANKERS.items():
-            names = [xbert._name(*how) for how in xbert.TOGETHER.values() if how[0] == ranker]
+            names = [xbert.name_of(*how) for how in xbert.TOGETHER.values() if how[0] == ranker]
             if not all((data, name) in cells for name in names):
                 continue
             rows = {name: cells[data, name][0] for name in names}
             singles, many = names[:2], names[2:]
-            best = max((rows[name] for name in singles), key=xbert._mean)
+            best = max((rows[name] for name in singles), key=xbert.mean_of)
             points = {name: [rows[name][f"P@{k}"] - best[f"P@{k}"] for k in KS] for name in many}
             records = [cells[data, name][1] for name in names]
             bars.append((f"{data}, {title}", points, records))

@@ -11,7 +11,7 @@ import click
 
 from xmtc.cli.app import COMMANDS, app
 from xmtc.core.config import settings_of
-from xmtc.models.catalog import KINDS, module_of
+from xmtc.models.catalog import KINDS, RECIPES, module_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -19,7 +19,7 @@ from benchmarks import aplc_tables, gudn_tables, neural_tables, plots, tables, x
 from benchmarks.quality import negatives
 
 ROOT = Path(__file__).resolve().parents[1]
-MODELS = ROOT / "docs" / "models"
+MODELS, HOW_TO = ROOT / "docs" / "models", ROOT / "docs" / "how-to"
 PLOT = MODELS / "linear_tree_growth.svg"
 CURVES = MODELS / "lightxml_curves.svg"
 NEGATIVES = MODELS / "lightxml_negatives.svg"
@@ -48,7 +48,10 @@ def pages() -> dict[Path, str]:
         ROOT / "README.md": _measured(ROOT / "README.md"),
         **{
             path: _fill(_measured(path), f"settings: {kind}", settings_table(kind), "settings")
-            for path, kind in ((MODELS / f"{kind}.md", kind) for kind in KINDS)
+            for path, kind in (
+                *((MODELS / f"{kind}.md", kind) for kind in KINDS),
+                *((HOW_TO / f"{kind}.md", kind) for kind in RECIPES),
+            )
         },
     }
 
@@ -125,6 +128,10 @@ def _measured(path: Path) -> str:
         page = _fill(page, "stages", xbert_tables.stages(found, XBERT_CURVES.name))
         page = _fill(page, "others", xbert_tables.beside_others(found))
         page = _fill(page, "ensembles", xbert_tables.ensembles(found, XBERT_GAINS.name))
+    if path.stem == "xr_transformer":
+        page = _fill(page, "peers", neural_tables.xr_beside_peers(newest("quality_xr_transformer")))
+    if path.stem == "auto":
+        page = _fill(page, "auto", neural_tables.auto_beside_linear_tree(newest("quality_auto")))
     return page
 
 
@@ -141,8 +148,9 @@ def command_line_page() -> str:
 
 
 def settings_table(kind: str) -> str:
-    """Name, default and meaning of each setting of a kind."""
-    rows = list(settings_of(module_of(kind).Config()))
+    """Name, default and meaning of each setting of a kind; of a recipe, not those of its kinds."""
+    rows = [row for row in settings_of(module_of(kind).Config())
+            if kind in KINDS or row.name.partition(".")[0] not in KINDS]  # fmt: skip
     if not rows:
         return "There is nothing to set."
     lines = ["| setting | type | default | what it does |", "|---|---|---|---|"]

@@ -35,10 +35,7 @@ GIGABYTES = 8
 def run(options: Options) -> list[Measurement]:
     """Training, then ranking one text at a time."""
     job = Job("aplc-rust", "aplc", SETTINGS["data"], SETTINGS["aplc"])
-    place, cost = _cells.trained(job, options)
-    wanted = ("train_texts", "labels", "train_seconds", "train_cpu_seconds", "peak_mb", "model_mb",
-              "trained_commit", "trained_dirty", "config")  # fmt: skip
-    training = {"what": "training", **{name: cost[name] for name in wanted}}
+    place, training = _cells.training_row(job, options)
     return [training, *map(_cells.rounded, alone(_rank, place, options))]
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.kit import Measurement, Options, dataset, say, timed, with_texts
+from benchmarks.kit import Measurement, Options, chosen, dataset, say, timed, with_texts
 from benchmarks.peers.at_work import latency
 from benchmarks.process import MEGABYTE, alone, forget_peak, peak
 from benchmarks.record import source
@@ -99,6 +99,49 @@ def trained(job: Job, options: Options) -> tuple[Path, Measurement]:
     return place / "model", done
 
 
+def training_row(job: Job, options: Options) -> tuple[Path, Measurement]:
+    """The folder of the model, and its training as a row beside others of this model."""
+    place, cost = trained(job, options)
+    wanted = ("train_texts", "labels", "train_seconds", "train_cpu_seconds", "peak_mb", "model_mb",
+              "trained_commit", "trained_dirty", "config")  # fmt: skip
+    return place, {"what": "training", **{name: cost[name] for name in wanted}}
+
+
+def in_cells(
+    options: Options, settings: dict[str, Any], systems: Mapping[str, str],
+    cells: Mapping[str, Callable[[str, Options], Measurement]],
+) -> list[Measurement]:  # fmt: skip
+    """One row per data set and system, both as far as they were asked for."""
+    names = chosen(options.only, settings["data"], "--only")
+    keys = chosen(options.systems, settings["systems"], "--systems")
+    rows = []
+    for name in names:
+        for key in keys:
+            row = cells[key](name, options)
+            rows.append({"data": name, "system": systems[key], "threads": options.threads,
+                         "minutes": options.minutes, **rounded(row)})  # fmt: skip
+            say(f"{name}, {systems[key]}: {row.get('failed') or round(row['P@5'], 2)}")
+    return rows
+
+
+def cell(job: Job, options: Options, k: int) -> Measurement:
+    """What a model's training cost, and what it reaches."""
+    place, cost = trained(job, options)
+    return without_run(cost) | alone(_measured_at, place, job.data, options, k)
+
+
+def without_run(cost: Measurement) -> Measurement:
+    """What a training cost, without how it went."""
+    return {name: value for name, value in cost.items() if name not in ("curve", "was_resumed")}
+
+
+def _measured_at(place: Path, data: str, options: Options, k: int) -> Measurement:
+    import xmtc
+
+    xmtc.set_threads(options.threads)
+    return measured(xmtc.load(place), options, data, k)
+
+
 def _defaults(kind: str) -> dict[str, Any]:
     """A model that was trained with other defaults is another one. As JSON gives it back."""
     from xmtc.core import config
@@ -124,8 +167,9 @@ def _train(job: Job, options: Options, place: Path) -> Measurement:
     kept = job.goes_on_from and options.work / f"{job.data}-{job.goes_on_from}"
     folder = (kept or place) / "run"
     log, goes_on = folder / "log.jsonl", not kept and (folder / "checkpoints").exists()
-    if not goes_on and not kept:
-        log.unlink(missing_ok=True)
+    if not kept and not (goes_on and log.exists()):
+        shutil.rmtree(folder, ignore_errors=True)  # without its log, nobody knows how long it took
+        goes_on = False
     forget_peak()
     if job.shares_reading:  # this process ends with the training
         os.environ["XMTC_CACHE"] = str(options.work / "cache")
@@ -148,8 +192,11 @@ def _warm_up(job: Job, part: Dataset) -> None:
     """Kernels are compiled and modules imported before the clock starts."""
     import xmtc
 
-    neural = {"training": {"epochs": 1, "validation": 0.0}} if "training" in job.settings else {}
     few = with_texts(part.take(range(min(64, len(part)))))
+    if "minutes" in job.settings:  # it would take all of them; what it does itself counts
+        xmtc.train("linear_tree", few).rank(list(few.texts[:4]), 5)
+        return
+    neural = {"training": {"epochs": 1, "validation": 0.0}} if "training" in job.settings else {}
     xmtc.train(job.kind, few, _merged(job.settings, neural)).rank(list(few.texts[:4]), 5)
 
 

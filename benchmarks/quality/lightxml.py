@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.kit import Claim, Measurement, Options, chosen, dataset, say, with_texts
+from benchmarks.kit import Claim, Measurement, Options, dataset, with_texts
 from benchmarks.peers.ask import Peer, PeerFailed
 from benchmarks.process import alone
 from benchmarks.quality import _cells
@@ -67,16 +67,7 @@ POINTS_INT8 = 0.3
 
 def run(options: Options) -> list[Measurement]:
     """One row per data set and system."""
-    names = chosen(options.only, SETTINGS["data"], "--only")
-    keys = chosen(options.systems, SETTINGS["systems"], "--systems")
-    rows = []
-    for name in names:
-        for key in keys:
-            row = CELLS[key](name, options)
-            rows.append({"data": name, "system": SYSTEMS[key], "threads": options.threads,
-                         "minutes": options.minutes, **_cells.rounded(row)})  # fmt: skip
-            say(f"{name}, {SYSTEMS[key]}: {row.get('failed') or round(row['P@5'], 2)}")
-    return rows
+    return _cells.in_cells(options, SETTINGS, SYSTEMS, CELLS)
 
 
 def check(measurements: list[Measurement]) -> list[Claim]:
@@ -129,8 +120,7 @@ def tree_job(name: str, held_out: int = 0) -> Job:
 
 
 def _tree(name: str, options: Options) -> Measurement:
-    place, cost = _cells.trained(tree_job(name), options)
-    return _without_run(cost) | alone(_measure, [place], TREE, name, options)
+    return _cells.cell(tree_job(name), options, SETTINGS["k"])
 
 
 def _neural(name: str, options: Options) -> Measurement:
@@ -142,7 +132,7 @@ def _neural(name: str, options: Options) -> Measurement:
 
 def _int8(name: str, options: Options) -> Measurement:
     place, cost = _cells.trained(neural_job(name, options), options)
-    return _without_run(cost) | alone(_measure, [place], INT8, name, options)
+    return _cells.without_run(cost) | alone(_measure, [place], INT8, name, options)
 
 
 def _average(name: str, options: Options) -> Measurement:
@@ -189,10 +179,6 @@ def _both(name: str, options: Options) -> tuple[list[Path], Measurement]:
             for what in ("train_seconds", "train_cpu_seconds", "model_mb")}  # fmt: skip
     memory = {"peak_mb": max(first["peak_mb"], second["peak_mb"])}
     return [neural, tree], {**cost, **memory, "trained_commit": first["trained_commit"]}
-
-
-def _without_run(cost: Measurement) -> Measurement:
-    return {name: value for name, value in cost.items() if name not in ("curve", "was_resumed")}
 
 
 def _measure(places: Sequence[Path], system: str, name: str, options: Options) -> Measurement:

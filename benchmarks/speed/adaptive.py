@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 OURS, LINEAR = "adaptive", "linear"
 SETTINGS: dict[str, Any] = {
+    "data": "made here: random vectors, labels drawn by Zipf's law",
     "labels": [4_000, 30_000, 500_000, 1_000_000],
     "texts": 32,  # of a batch
     "dim": 384,

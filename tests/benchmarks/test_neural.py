@@ -6,7 +6,7 @@ import pytest
 from benchmarks import neural_tables, plots
 from benchmarks.kit import Options
 from benchmarks.memory import lightxml_rust
-from benchmarks.quality import _cells, lightxml, negatives
+from benchmarks.quality import _cells, auto, lightxml, negatives, xr_transformer
 from benchmarks.speed import neural_training
 from tests.benchmarks.test_tables import claim, record
 
@@ -133,3 +133,47 @@ def test_plots_are_the_same_for_the_same_records(tmp_path):
     assert (tmp_path / "a2.svg").read_bytes() == (tmp_path / "b2.svg").read_bytes()
     assert plots.is_fresh(tmp_path / "a2.svg", *neural_tables.records_of(bars))
     assert not plots.is_fresh(tmp_path / "a.svg", record(commit="e" * 12))
+
+
+def test_xr_transformer_is_held_against_the_better_peer_in_points_and_minutes():
+    rows = [
+        row(xr_transformer.READ, train_seconds=300.0, **{"P@5": 51.0}),
+        row(lightxml.TREE),
+        row(lightxml.PEER),
+        row(lightxml.PEER_PUBLISHED, train_seconds=240.0, **{"P@5": 50.5}),
+    ]
+    claims = xr_transformer.check(rows)
+    assert claim(claims, "above PECOS").figure == pytest.approx(0.5)
+    assert claim(claims, "above linear_tree").holds
+    assert not claim(claims, "less time").holds
+    assert claim(claims, "less time").figure == pytest.approx(-1)
+    assert "51.0" in neural_tables.xr_beside_peers([record(*rows)])
+    assert "Not measured" in neural_tables.xr_beside_peers([])
+
+
+TRIED = [
+    {"name": "linear_tree", "minutes": 0.1, "figures": {"P@1": 1.0, "P@3": 2.0, "P@5": 50.0},
+     "note": ""},
+    {"name": "xr_transformer", "minutes": 3.0, "figures": {"P@1": 1.0, "P@3": 2.0, "P@5": 51.5},
+     "note": ""},
+    {"name": "lightxml", "minutes": 0.0, "figures": {}, "note": "not tried: needs about 9.0 min"},
+]  # fmt: skip
+
+
+def test_auto_is_claimed_to_be_a_point_ahead_on_two_sets_and_never_below_on_validation():
+    given = {"tried": TRIED, "kept": "xr_transformer", "minutes": 30.0}
+    rows = [
+        row(auto.AUTO, **given, **{"P@5": 51.0}),
+        row(auto.TREE),
+        row(auto.AUTO, "wordnet-isa", **given, train_seconds=2400.0),
+        row(auto.TREE, "wordnet-isa"),
+    ]
+    claims = auto.check(rows)
+    assert claim(claims, "eurlex4k-proxy: auto is not below").figure == pytest.approx(1.5)
+    assert not claim(claims, "of 2 sets").holds
+    assert claim(claims, "of 2 sets").figure == 1
+    assert claim(claims, "eurlex4k-proxy: auto takes").holds
+    assert not claim(claims, "wordnet-isa: auto takes").holds
+    text = neural_tables.auto_beside_linear_tree([record(*rows)])
+    assert "| kept |" in text
+    assert "not tried: needs about 9.0 min" in text

@@ -6,6 +6,7 @@ import pytest
 from benchmarks import plots, xbert_tables
 from benchmarks.kit import Options
 from benchmarks.quality import _cells, xbert
+from benchmarks.quality.xbert import XR
 from tests.benchmarks.test_tables import claim, record
 
 
@@ -85,3 +86,11 @@ def test_another_ranker_goes_on_from_the_same_matcher(tmp_path, monkeypatch):
     assert second.goes_on_from == first.name
     assert second.settings == {**config, "features": "joined"}
     assert total["train_seconds"] == 120.0
+
+
+def test_parabel_is_the_preset_with_as_many_trees_as_its_name_says():
+    jobs = [xbert.other_job(key, "debian-deps", Options()) for key in xbert.OTHERS]
+    assert [job.settings["trees"] for job in jobs[:2]] == [1, 3]
+    assert jobs[1].settings["score"] == "path2"
+    assert [job.kind for job in jobs] == ["linear_tree", "linear_tree", "one_vs_all", XR]
+    assert jobs[3].minutes == Options().minutes

@@ -27,6 +27,8 @@ OF_WORDS = {  # learned from the texts alone
 
 def quick_settings(kind: str, **others: Any) -> dict[str, Any]:
     """What tests pass to `train`."""
+    if kind == "xr_transformer":
+        return {**xr_transformer(), **others}
     usual = neural() if kind in NEURAL else OF_WORDS.get(kind, {})
     return {**usual, **others}
 
@@ -36,6 +38,14 @@ def neural() -> dict[str, Any]:
         "encoder": {"name": tiny_bert(), "max_tokens": 32, "trainable_layers": -1},
         "training": {"epochs": 20, "encoder_rate": 3e-3, "head_rate": 2e-2},
         "dropout": 0.1,
+    }
+
+
+def xr_transformer() -> dict[str, Any]:
+    return {
+        "encoder": {"name": tiny_bert(), "max_tokens": 32, "trainable_layers": -1},
+        "training": {"epochs": 3, "encoder_rate": 1e-3, "head_rate": 1e-2},
+        "levels": {"arity": 4, "max_leaf": 3},
     }
 
 

@@ -165,7 +165,12 @@ def test_with_a_linear_matcher_it_is_the_whole_tree_of_classifiers():
     data = planted(labels=20)
     exact = {"tolerance": 1e-4, "max_passes": 1000}  # classifiers are trained in another order
     how = config(
-        matcher="linear", negatives="tfn", weights="float32", index={"depth": 3}, svm=exact
+        matcher="linear",
+        negatives="tfn",
+        weights="float32",
+        index={"depth": 3},
+        svm=exact,
+        trust=1.0,
     )
     model = xbert.train(data, how)
     words, features = tfidf.learn(data.texts, how.text)
@@ -332,3 +337,12 @@ def test_other_seeds_make_other_clusters_and_their_average_answers():
     assert len(clusters) == 3
     together = ensemble.of(members)
     assert xmtc.evaluate(together, data).metrics["P@1"] > 95
+
+
+@pytest.mark.slow
+def test_the_default_learns_from_the_data_set_that_ships():
+    train, test = xmtc.datasets.debian()
+    some, few = train.take(range(0, len(train), 80)), test.take(range(0, len(test), 80))
+    model = xmtc.train("xbert", some, training={"epochs": 1}, encoder={"max_tokens": 48})
+    floor = xmtc.evaluate(xmtc.train("most_frequent", some), few).metrics["P@1"]
+    assert xmtc.evaluate(model, few).metrics["P@1"] > floor + 5

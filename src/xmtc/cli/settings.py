@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from xmtc.cli.show import json_option, print_json, print_table
-from xmtc.models.catalog import KINDS, module_of
+from xmtc.models.catalog import TRAINABLE, module_of
 
 
 @click.command("settings")
@@ -29,4 +29,4 @@ def command(kind: str, as_toml: bool, as_json: bool) -> None:
         print_table(["setting", "type", "default", "what it does"], cells, words=4)
 
 
-command.epilog = "Kinds: " + ", ".join(KINDS)
+command.epilog = "Kinds: " + ", ".join(TRAINABLE)

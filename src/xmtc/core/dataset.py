@@ -106,13 +106,18 @@ class Dataset:
 
     def split(self, share: float, seed: int = 0) -> tuple[Dataset, Dataset]:
         """(the rest, a random `share` of the texts): training and validation data."""
+        rest, drawn = self.split_rows(share, seed)
+        return self.take(rest), self.take(drawn)
+
+    def split_rows(self, share: float, seed: int = 0) -> tuple[Longs, Longs]:
+        """The positions of the texts of both parts of `split`, ascending."""
         if not 0 < share < 1:
             raise DataError(f"cannot split off a share of {share}; choose one between 0 and 1")
         if len(self) < 2:
             raise DataError(f"cannot split {len(self)} texts in two; give at least 2")
         order = np.random.default_rng(seed).permutation(len(self))
         held_out = min(max(1, round(share * len(self))), len(self) - 1)
-        return self.take(np.sort(order[held_out:])), self.take(np.sort(order[:held_out]))
+        return np.sort(order[held_out:]), np.sort(order[:held_out])
 
     def joined(self, other: Dataset) -> Dataset:
         """These texts and then the other's; labels that only the other has come last."""

@@ -94,7 +94,7 @@ def stage(name: str, key: str, make: Callable[[], dict[str, Array]]) -> dict[str
 
 def tidy(folder: str | Path) -> None:
     """Remove what only an unfinished training needs; its log and its curves stay."""
-    for passing in (*Path(folder).rglob(CHECKPOINTS), Path(folder) / "cache"):
+    for passing in (*Path(folder).rglob(CHECKPOINTS), *Path(folder).rglob("cache")):
         shutil.rmtree(passing, ignore_errors=True)
 
 

@@ -153,6 +153,19 @@ class Forest:
             self.biases[children],
         )
 
+    def last_level(self) -> tuple[Floats, Floats]:
+        """(labels, features) weights and (labels,) biases of the last level, dense."""
+        children = self.tree.children[-1]
+        weights = np.zeros((self.tree.label_count, self.feature_count), np.float32)
+        biases = np.zeros(self.tree.label_count, np.float32)
+        for leaf, node in enumerate(range(self.first_leaf, self.inner_nodes)):
+            chunk = self.chunk(node)
+            labels = children.nodes[children.start[leaf] : children.start[leaf + 1]]
+            features = np.repeat(chunk.features, np.diff(chunk.entry_start))
+            weights[labels[chunk.siblings], features] = chunk.values
+            biases[labels] = chunk.biases
+        return weights, biases
+
     @property
     def inner_nodes(self) -> int:
         """How many nodes have children."""

@@ -16,14 +16,14 @@ from xmtc.core import config as settings
 from xmtc.core import run
 from xmtc.core.arrays import Allowed, Csr, Floats, Inputs, Ints, as_csr, csr
 from xmtc.core.dataset import Dataset, TrainedOn
-from xmtc.core.errors import DataError, require
+from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, trusted
 from xmtc.core.ranking import Ranking
-from xmtc.models.validating import metrics_of, split_off
+from xmtc.models.validating import check_readable, metrics_of, split_off
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.clusters import AdaptiveScorer, Shape, cluster_sizes, load_scorer
-from xmtc.neural.settings import EncoderConfig, TrainingConfig
+from xmtc.neural.settings import EncoderConfig, TrainingConfig, cpu_encoder, cpu_training
 
 if TYPE_CHECKING:
     from xmtc.neural.encoders.encoder import TextEncoder
@@ -36,14 +36,8 @@ KIND = "aplc"
 class Config:
     """A pretrained encoder; work goes to frequent labels, rare ones wait behind gates."""
 
-    encoder: EncoderConfig = field(
-        default_factory=lambda: EncoderConfig(max_tokens=256, trainable_layers=2, dropout=0.0)
-    )
-    training: TrainingConfig = field(
-        default_factory=lambda: TrainingConfig(
-            epochs=3, head_epochs=6, encoder_rate=1e-4, head_rate=1e-3, schedule="slanted"
-        )
-    )
+    encoder: EncoderConfig = field(default_factory=cpu_encoder)
+    training: TrainingConfig = field(default_factory=cpu_training)
     clusters: tuple[float, ...] = (0.5, 0.5)  # shares of the labels: in the head, in each tail
     cuts: tuple[int, ...] = ()  # instead of shares: the ranks at which tails begin
     narrowing: float = 2.0  # each tail reads a vector so many times narrower than the one before
@@ -124,7 +118,7 @@ class Aplc:
 
     def encode(self, inputs: Inputs) -> Floats:
         """(texts, dim) what the scorer reads."""
-        _check_readable(inputs)
+        check_readable(inputs, KIND)
         return self.encoder.encode(inputs)
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
@@ -158,7 +152,7 @@ class Aplc:
 def train(dataset: Dataset, config: Config) -> Aplc:
     """Sort the labels by frequency, then teach encoder and output layer together."""
     require_neural(KIND)
-    _check_readable(dataset.inputs)
+    check_readable(dataset.inputs, KIND)
     from xmtc.neural.devices import seeded
 
     learned, held_out = split_off(dataset, config.training)
@@ -225,8 +219,3 @@ def _shape(config: Config, dim: int, labels: int) -> Shape:
         dim, config.sizes(labels), config.narrowing, config.norm_relu, config.hidden,
         bias=config.start_at_frequency, standardised=config.standardise,
     )  # fmt: skip
-
-
-def _check_readable(inputs: Inputs) -> None:
-    if hasattr(inputs, "shape"):
-        raise DataError("aplc reads texts, not a feature matrix; use linear_tree for that.")

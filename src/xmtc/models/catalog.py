@@ -15,19 +15,24 @@ KINDS = {
     "gudn": ("xmtc.models.gudn", "Gudn"),
     "aplc": ("xmtc.models.aplc", "Aplc"),
     "xbert": ("xmtc.models.xbert", "XBert"),
+    "xr_transformer": ("xmtc.models.xr_transformer", "XRTransformer"),
     "one_vs_all": ("xmtc.models.one_vs_all", "OneVsAll"),
     "xml_cnn": ("xmtc.models.xml_cnn", "XmlCnn"),
     "label_attention": ("xmtc.models.label_attention", "LabelAttention"),
     "ensemble": ("xmtc.models.ensemble", "Ensemble"),
 }
+# What can be trained, but is saved as one of the kinds above: such a module has no model class.
+RECIPES = {"auto": "xmtc.models.auto"}
+TRAINABLE = (*KINDS, *RECIPES)
 
 
 def module_of(kind: str) -> Any:
     """The module that trains this kind."""
-    if kind not in KINDS:
-        hint = did_you_mean(kind, KINDS) or "."
-        raise ConfigError(f"no model called {kind!r}{hint} There is: {', '.join(KINDS)}")
-    return importlib.import_module(KINDS[kind][0])
+    modules = {known: module for known, (module, _) in KINDS.items()} | RECIPES
+    if kind not in modules:
+        hint = did_you_mean(kind, modules) or "."
+        raise ConfigError(f"no model called {kind!r}{hint} There is: {', '.join(modules)}")
+    return importlib.import_module(modules[kind])
 
 
 def class_of(kind: str) -> Any:

@@ -24,8 +24,8 @@ from xmtc.core.ranking import Ranking
 from xmtc.core.tree import LabelTree
 from xmtc.labels.said import are_codes, said
 from xmtc.models import lightxml
-from xmtc.models.lightxml import LightXML, check_readable, label_tree, output_layers
-from xmtc.models.validating import metrics_of, split_off
+from xmtc.models.lightxml import LightXML, label_tree, output_layers
+from xmtc.models.validating import check_readable, metrics_of, split_off
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.added import with_nodes
 from xmtc.neural.settings import EncoderConfig, GuideConfig, TrainingConfig

@@ -33,8 +33,7 @@ from xmtc.kernels.merge import joined
 from xmtc.kernels.topk import best
 from xmtc.labels.trees import TreeConfig, balanced_tree
 from xmtc.labels.vectors import pifa
-from xmtc.models.lightxml import check_readable
-from xmtc.models.validating import METRICS, split_off
+from xmtc.models.validating import METRICS, check_readable, split_off
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.attention_scorer import AttentionScorer, load_attention
 from xmtc.neural.settings import EncoderConfig, TrainingConfig

@@ -17,7 +17,7 @@ from xmtc.core import config as settings
 from xmtc.core import run
 from xmtc.core.arrays import Allowed, Array, Floats, Inputs
 from xmtc.core.dataset import Dataset, TrainedOn
-from xmtc.core.errors import DataError, require
+from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, trusted
 from xmtc.core.ranking import Ranking
@@ -25,10 +25,10 @@ from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
 from xmtc.labels.trees import TreeConfig, balanced_tree
 from xmtc.labels.vectors import pifa
-from xmtc.models.validating import metrics_of, split_off
+from xmtc.models.validating import check_readable, metrics_of, split_off
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.scorer import DenseScorer, load_discriminator, load_generator
-from xmtc.neural.settings import EncoderConfig, TrainingConfig
+from xmtc.neural.settings import EncoderConfig, TrainingConfig, cpu_encoder, cpu_training
 from xmtc.text import tfidf
 
 if TYPE_CHECKING:
@@ -44,14 +44,8 @@ KIND = "lightxml"
 class Config:
     """A pretrained encoder: knows words that your texts never had. Minutes to hours."""
 
-    encoder: EncoderConfig = field(
-        default_factory=lambda: EncoderConfig(max_tokens=256, trainable_layers=2, dropout=0.0)
-    )
-    training: TrainingConfig = field(
-        default_factory=lambda: TrainingConfig(
-            epochs=3, head_epochs=6, encoder_rate=1e-4, head_rate=1e-3
-        )
-    )
+    encoder: EncoderConfig = field(default_factory=cpu_encoder)
+    training: TrainingConfig = field(default_factory=cpu_training)
     dropout: float = 0.2  # share of the text vector that is hidden in each training step
     loss: Literal["sum", "mean"] = "sum"  # over labels; mean, as published, learns more slowly
     start_at_frequency: bool = True  # begin with how frequent each label is, not by chance
@@ -290,12 +284,6 @@ def label_tree(dataset: Dataset, config: Config) -> LabelTree:
         arity=1 << 20, max_leaf=config.max_cluster, stop="gain", seed=config.cluster_seed
     )
     return balanced_tree(pifa(features, dataset.relevant), halves)
-
-
-def check_readable(inputs: Inputs, kind: str) -> None:
-    """Raise when these are no texts."""
-    if hasattr(inputs, "shape"):
-        raise DataError(f"{kind} reads texts, not a feature matrix; use linear_tree for that.")
 
 
 def _saved_tree(parts: Parts) -> LabelTree:

@@ -5,14 +5,14 @@ Parabel, Bonsai, XR-Linear and PLT are settings of this one model; see the prese
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
 from xmtc.core import config as settings
-from xmtc.core.arrays import Allowed, Csr, Inputs
+from xmtc.core.arrays import Allowed, Array, Csr, Inputs, as_csr
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
@@ -113,17 +113,7 @@ class LinearTree:
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
         """The k best labels found by walking down each tree."""
-        encoded = self.encode(inputs)
-        if len(self.forests) == 1:
-            return self._rank_by(self.forests[0], encoded, k, allowed)
-        wide = min(len(self.labels), max(WIDE * k, self.config.beam))
-        ranked = [self._rank_by(forest, encoded, wide, allowed) for forest in self.forests]
-        return _average(ranked, k)
-
-    def _rank_by(self, forest: Forest, encoded: Csr, k: int, allowed: Allowed) -> Ranking:
-        config = self.config
-        how = (config.beam, config.score, allowed, config.trust, config.search)
-        return forest.rank(encoded, k, *how)
+        return ranked(self.forests, self.encode(inputs), k, self.config, allowed)
 
     def explain(self, text: str, label: int) -> list[Evidence]:
         """What spoke for and against a label, from the root down; the first tree's view."""
@@ -131,10 +121,7 @@ class LinearTree:
 
     def to_parts(self) -> Parts:
         """Everything needed to make this model again."""
-        arrays = self.encoder.to_arrays("encoder")
-        for place, forest in enumerate(self.forests):
-            arrays |= forest_arrays(forest, f"tree{place}")
-        arrays["depths"] = np.array([forest.tree.depth for forest in self.forests], np.int32)
+        arrays = self.encoder.to_arrays("encoder") | arrays_of(self.forests)
         return Parts(settings.to_dict(self.config), self.labels, self.trained_on, arrays)
 
     @staticmethod
@@ -142,24 +129,56 @@ class LinearTree:
         """The model as it was saved, checked."""
         config = replace(parts, settings={**_BEFORE, **parts.settings}).config(Config)
         encoder = trusted(lambda: load_encoder(parts, "encoder", config.text))
-        depths = parts.ids("depths", 65, config.trees).tolist()
-        sizes = (encoder.feature_count, len(parts.labels))
-        forests = [
-            read_forest(parts, f"tree{place}", depth, *sizes) for place, depth in enumerate(depths)
-        ]
-        return LinearTree(config, encoder, tuple(forests), parts.labels, parts.trained_on)
+        forests = forests_from(parts, config, encoder.feature_count)
+        return LinearTree(config, encoder, forests, parts.labels, parts.trained_on)
 
 
 def train(dataset: Dataset, config: Config) -> LinearTree:
     """Describe the labels by their texts, cluster them, learn the classifiers of each tree."""
     encoder, features = learn_encoder(dataset, config.text)
     features = strongest(features, config.text_terms)
-    forests = [
+    trees = trees_of(dataset, label_vectors(dataset, features, encoder, config), config)
+    forests = grown(features, dataset, trees, config)
+    return LinearTree(config, encoder, forests, dataset.labels, dataset.trained_on())
+
+
+def grown(
+    features: Csr, dataset: Dataset, trees: Iterable[LabelTree], config: Config
+) -> tuple[Forest, ...]:
+    """The classifiers of each tree."""
+    return tuple(
         train_forest(features, dataset.relevant, tree, config.svm, config.negatives, config.beam,
                      config.relevance, config.weights)
-        for tree in trees_of(dataset, features, encoder, config)
-    ]  # fmt: skip
-    return LinearTree(config, encoder, tuple(forests), dataset.labels, dataset.trained_on())
+        for tree in trees
+    )  # fmt: skip
+
+
+def ranked(
+    forests: Sequence[Forest], encoded: Csr, k: int, config: Config, allowed: Allowed = None
+) -> Ranking:
+    """The k best labels found by walking down each tree."""
+    how = (config.beam, config.score, allowed, config.trust, config.search)
+    if len(forests) == 1:
+        return forests[0].rank(encoded, k, *how)
+    wide = min(forests[0].tree.label_count, max(WIDE * k, config.beam))
+    return _average([forest.rank(encoded, wide, *how) for forest in forests], k)
+
+
+def arrays_of(forests: Sequence[Forest]) -> dict[str, Array]:
+    """What must be saved of the trees."""
+    arrays = {"depths": np.array([forest.tree.depth for forest in forests], np.int32)}
+    for place, forest in enumerate(forests):
+        arrays |= forest_arrays(forest, f"tree{place}")
+    return arrays
+
+
+def forests_from(parts: Parts, config: Config, features: int) -> tuple[Forest, ...]:
+    """The trees as they were saved, checked."""
+    depths = parts.ids("depths", 65, config.trees).tolist()
+    return tuple(
+        read_forest(parts, f"tree{place}", depth, features, len(parts.labels))
+        for place, depth in enumerate(depths)
+    )
 
 
 def kept_as(config: Config, forests: Iterable[Forest]) -> tuple[Forest, ...]:
@@ -167,23 +186,23 @@ def kept_as(config: Config, forests: Iterable[Forest]) -> tuple[Forest, ...]:
     return tuple(forest.as_int8() if config.weights == "int8" else forest for forest in forests)
 
 
-def trees_of(
-    dataset: Dataset, features: Csr, encoder: Tfidf | GivenFeatures, config: Config
-) -> Iterator[LabelTree]:
-    """One tree after the other; they differ by their seeds."""
+def trees_of(dataset: Dataset, described: Csr, config: Config) -> Iterator[LabelTree]:
+    """One tree after the other over labels described by vectors; they differ by their seeds."""
     if config.parents:
         require(config.trees == 1, "trees", config.trees, "must be 1 when the tree is given")
         yield given_tree(dataset.labels, read_parents(config.parents))
         return
-    described = _label_vectors(dataset, features, encoder, config)
     counts = dataset.trained_on().label_counts
     for seed in range(config.trees):
         yield build_tree(described, counts, replace(config.tree, seed=config.tree.seed + seed))
 
 
-def _label_vectors(
+def label_vectors(
     dataset: Dataset, features: Csr, encoder: Tfidf | GivenFeatures, config: Config
 ) -> Csr:
+    """(labels, features) by which labels are grouped; nothing is made where the tree is given."""
+    if config.parents:
+        return as_csr(np.empty((len(dataset.labels), 0)))
     if config.vectors == "text":
         return vectors.from_text(dataset.labels, encoder)
     if config.vectors == "cooccurrence":

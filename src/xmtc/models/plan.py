@@ -13,7 +13,7 @@ from xmtc.core import config as settings
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import ConfigError, require
 from xmtc.models.api import check_dataset, check_trainable, config_of
-from xmtc.models.catalog import module_of
+from xmtc.models.catalog import RECIPES, module_of
 from xmtc.models.cost import Estimate, Spent, one_vs_all_costs, total
 from xmtc.models.tree_cost import linear_tree_costs
 
@@ -63,6 +63,8 @@ def plan(
     for name, limit in limits.items():
         require(limit is None or limit > 0, name, limit, "must be above 0, or None for no limit")
     check_dataset(dataset, "plan")
+    if kind in RECIPES:
+        raise ConfigError(f"{kind} plans by itself as it goes; it has no limit but its minutes.")
     chosen = config_of(kind, config)
     check_trainable(dataset)
     estimate = _estimator(kind, dataset)

@@ -72,11 +72,18 @@ def linear_tree_costs(dataset: Dataset) -> Callable[[Any], Estimate]:
     return estimate
 
 
+def _first_tree(
+    dataset: Dataset, features: Csr, encoder: Any, config: linear_tree.Config
+) -> LabelTree:
+    described = linear_tree.label_vectors(dataset, features, encoder, config)
+    return next(linear_tree.trees_of(dataset, described, config))
+
+
 def _ground(dataset: Dataset, config: linear_tree.Config) -> Ground:
     some, scale = sample(dataset)
     (encoder, every), reading = timed(lambda: learn_encoder(some, config.text))
     features = strongest(every, config.text_terms)
-    tree, clustering = timed(lambda: next(linear_tree.trees_of(some, features, encoder, config)))
+    tree, clustering = timed(lambda: _first_tree(some, features, encoder, config))
     return Ground(
         features, every.nnz, some.relevant, tree, _described(some, features, config),
         bytes_of(encoder.to_arrays("")), reading, clustering, scale,

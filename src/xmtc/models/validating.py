@@ -1,10 +1,12 @@
-"""Held-out texts, by which a training chooses its best moment."""
+"""What neural models share around a training: texts only, and held-out texts to judge by."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from xmtc.core.arrays import Inputs
 from xmtc.core.dataset import Dataset
+from xmtc.core.errors import DataError
 from xmtc.core.interfaces import Model
 from xmtc.evaluation.report import evaluate_ranking
 
@@ -12,6 +14,12 @@ if TYPE_CHECKING:
     from xmtc.neural.settings import TrainingConfig
 
 METRICS = ("P@1", "P@3", "P@5", "nDCG@5")
+
+
+def check_readable(inputs: Inputs, kind: str) -> None:
+    """Raise when these are no texts."""
+    if hasattr(inputs, "shape"):
+        raise DataError(f"{kind} reads texts, not a feature matrix; use linear_tree for that.")
 
 
 def split_off(dataset: Dataset, training: TrainingConfig) -> tuple[Dataset, Dataset | None]:

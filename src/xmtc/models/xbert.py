@@ -17,7 +17,7 @@ from xmtc.core import config as settings
 from xmtc.core import run
 from xmtc.core.arrays import Allowed, Array, Csr, Floats, Inputs
 from xmtc.core.dataset import Dataset, TrainedOn
-from xmtc.core.errors import DataError, require
+from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, trusted
 from xmtc.core.ranking import Ranking
@@ -29,9 +29,9 @@ from xmtc.linear.svm import SvmConfig
 from xmtc.models import matching
 from xmtc.models.indexing import IndexConfig, clusters_of, index
 from xmtc.models.matching import Matcher
-from xmtc.models.validating import split_off
+from xmtc.models.validating import check_readable, split_off
 from xmtc.neural.extra import require_neural
-from xmtc.neural.settings import EncoderConfig, Loss, TrainingConfig
+from xmtc.neural.settings import EncoderConfig, Loss, TrainingConfig, cpu_encoder
 from xmtc.neural.training.log import Log
 from xmtc.text import tfidf
 from xmtc.text.joined import joined
@@ -51,9 +51,7 @@ class Config:
 
     index: IndexConfig = field(default_factory=IndexConfig)
     matcher: Literal["neural", "linear"] = "neural"  # an encoder, or a tree of classifiers: quick
-    encoder: EncoderConfig = field(
-        default_factory=lambda: EncoderConfig(max_tokens=256, trainable_layers=2, dropout=0.0)
-    )
+    encoder: EncoderConfig = field(default_factory=cpu_encoder)
     training: TrainingConfig = field(
         default_factory=lambda: TrainingConfig(
             epochs=3, head_epochs=6, encoder_rate=1e-4, head_rate=1e-3, metric=matching.MEAN
@@ -118,7 +116,7 @@ class XBert:
 
     def encode(self, inputs: Inputs) -> tuple[Csr, Floats | None]:
         """(texts, features) words, and (texts, dim) vectors where the matcher makes any."""
-        _check_readable(inputs)
+        check_readable(inputs, KIND)
         return _words_of(self.words, inputs, self.config), self.matcher.read(inputs)
 
     def match(self, inputs: Inputs, k: int = 10, allowed: Allowed = None) -> Ranking:
@@ -161,7 +159,7 @@ class XBert:
 
 def train(dataset: Dataset, config: Config) -> XBert:
     """Index, match, rank: each stage is kept in the run's folder, where there is one."""
-    _check_readable(dataset.inputs)
+    check_readable(dataset.inputs, KIND)
     if config.needs_neural:
         require_neural(KIND)
     taught, held_out = split_off(dataset, config.training)
@@ -299,8 +297,3 @@ def _saved_matcher(parts: Parts, config: Config, words: Tfidf, clusters: int) ->
         return matching.read_linear_matcher(parts, "matcher", words.feature_count, clusters)
     require_neural(KIND)
     return matching.read_neural_matcher(parts, "matcher", clusters, config.encoder, config.loss)
-
-
-def _check_readable(inputs: Inputs) -> None:
-    if hasattr(inputs, "shape"):
-        raise DataError("xbert reads texts, not a feature matrix; use linear_tree for that.")

@@ -17,7 +17,8 @@ from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts
 from xmtc.core.ranking import Ranking
 from xmtc.models import lightxml
-from xmtc.models.lightxml import LightXML, check_readable
+from xmtc.models.lightxml import LightXML
+from xmtc.models.validating import check_readable
 from xmtc.neural.extra import require_neural
 from xmtc.neural.settings import EncoderConfig, TrainingConfig
 

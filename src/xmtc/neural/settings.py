@@ -56,11 +56,16 @@ class EncoderConfig:
         require(1 <= self.stride <= 8, "stride", self.stride, "must lie between 1 and 8")
 
 
+def cpu_encoder() -> EncoderConfig:
+    """What models read with unless told otherwise: two layers of a small encoder learn."""
+    return EncoderConfig(max_tokens=256, trainable_layers=2, dropout=0.0)
+
+
 @dataclass(frozen=True)
 class TrainingConfig:
     """How the weights learn."""
 
-    epochs: int = 10  # passes over the texts
+    epochs: int = 10  # passes over the texts; 0: the encoder stays as it is
     extra_epochs: int = 0  # as many more; LightXML's code adds 5 to what it is asked for
     head_epochs: int = 0  # passes before, by the output layers alone on ready vectors: quick
     batch: int = 32  # texts per step, at most
@@ -90,7 +95,7 @@ class TrainingConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 1), ("batch", 1), ("batch_tokens", 8), ("accumulate", 1),
+        for name, least in (("epochs", 0), ("batch", 1), ("batch_tokens", 8), ("accumulate", 1),
                             ("average_every", 1), ("patience", 1), ("seed", 0), ("head_epochs", 0),
                             ("validate_every", 0), ("extra_epochs", 0)):  # fmt: skip
             value = getattr(self, name)
@@ -107,6 +112,11 @@ class TrainingConfig:
             require(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")
         require(not self.shard_labels or self.precision != "fp16", "shard_labels", True,
                 "does not go with fp16; take bf16")  # fmt: skip
+
+
+def cpu_training() -> TrainingConfig:
+    """How models learn unless told otherwise: output layers alone first, then a few epochs."""
+    return TrainingConfig(epochs=3, head_epochs=6, encoder_rate=1e-4, head_rate=1e-3)
 
 
 @dataclass(frozen=True)

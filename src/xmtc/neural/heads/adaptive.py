@@ -110,13 +110,12 @@ class AdaptiveLabelClusters(nn.Module):
         for place, visit in enumerate(found[1:]):
             shut[visit.texts, place] = 0.0
         weights, counted = self._weights(shut), shut * self.gate_loss
+        gates = logits[:, self.sizes[0] :]  # once: each slice's gradient is as large as the logits
         total: Tensor = _HeadLoss.apply(logits, *found[0][1:], weights, counted)  # type: ignore[no-untyped-call]
         for place, (tail, visit) in enumerate(zip(self.tails, found[1:], strict=True)):
             if len(visit.texts):
-                gates = logits[visit.texts, self.sizes[0] + place]
-                scores = _wide(tail(vectors[visit.texts]))
-                mine = weights[visit.texts]
-                total = total + _TailLoss.apply(gates, scores, *visit[1:], mine)  # type: ignore[no-untyped-call]
+                mine, scores = gates[visit.texts, place], _wide(tail(vectors[visit.texts]))
+                total = total + _TailLoss.apply(mine, scores, *visit[1:], weights[visit.texts])  # type: ignore[no-untyped-call]
         return total
 
     def probabilities(self, vectors: Tensor) -> Tensor:

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from xmtc.core import run
 from xmtc.core.arrays import Array, Csr, Longs
 from xmtc.core.progress import step
+from xmtc.core.threads import blocks
 from xmtc.neural.batches.grouping import shuffled_batches, sorted_batches
 from xmtc.neural.devices import device
 from xmtc.neural.encoders.encoder import RANKING_TOKENS
@@ -28,6 +29,7 @@ from xmtc.neural.training.guided import GuidedTask
 from xmtc.neural.training.loop import fit
 from xmtc.neural.training.task import LabelTask, Net, head_loss
 
+BLOCK = 4096  # texts that are read before what was read is kept
 WIDER = 2  # batches than those that the encoder learns with
 
 
@@ -74,22 +76,26 @@ def teach_head(task: LabelTask | GuidedTask, vectors: Array, key: str) -> None:
 
 
 def vectors_of(source: Source, cache: Path, key: str) -> Array:
-    """(texts, dim) of all the source's texts; read once, kept in the cache."""
-    path = cache / f"vectors-{key}.npy"
-    if not path.exists():
-        draft = path.with_suffix(f".{uuid.uuid4().hex[:8]}.npy")
-        np.save(draft, _read(source))
-        draft.rename(path)
-    found: Array = np.load(path, mmap_mode="r")
-    return found
+    """(texts, dim) of all the source's texts; read once, kept in the cache block by block."""
+    count = len(source.tokens)
+    parts = [np.empty((0, source.encoder.dim), np.float32)]
+    with step("reading with the encoder", count) as advance:
+        for start, stop in blocks(count, BLOCK):
+            path = cache / f"vectors-{key}-{start}.npy"
+            if not path.exists():
+                draft = path.with_suffix(f".{uuid.uuid4().hex[:8]}.npy")
+                np.save(draft, _read(source, np.arange(start, stop)))
+                draft.rename(path)
+            parts.append(np.load(path))
+            advance(stop - start)
+    return np.concatenate(parts)
 
 
-def _read(source: Source) -> Array:
-    count, encoder = len(source.tokens), source.encoder.eval()
-    vectors = np.empty((count, encoder.dim), np.float32)
-    lengths = source.lengths * source.tokens.piece_counts
-    with step("reading with the untaught encoder", count) as advance, torch.no_grad():
-        for rows in sorted_batches(lengths, np.arange(count), count, RANKING_TOKENS):
-            vectors[rows] = encoder(source.batch(rows)).float().cpu().numpy()
-            advance(len(rows))
+def _read(source: Source, rows: Longs) -> Array:
+    encoder = source.encoder.eval()
+    vectors = np.empty((len(rows), encoder.dim), np.float32)
+    lengths = (source.lengths * source.tokens.piece_counts)[rows]
+    with torch.no_grad():
+        for places in sorted_batches(lengths, np.arange(len(rows)), len(rows), RANKING_TOKENS):
+            vectors[places] = encoder(source.batch(rows[places])).float().cpu().numpy()
     return vectors

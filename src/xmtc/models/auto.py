@@ -1,0 +1,333 @@
+"""auto: linear_tree first, then neural models as far as the time reaches; the best is kept.
+
+All are compared on texts that none of them was taught. What is kept is never worse there than
+linear_tree. It is an ordinary model of its own kind: nothing of auto is left in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from xmtc.core import config as settings
+from xmtc.core import run
+from xmtc.core.arrays import Floats, Longs
+from xmtc.core.dataset import Dataset
+from xmtc.core.errors import MissingExtra, require
+from xmtc.core.interfaces import Model
+from xmtc.evaluation.report import evaluate_ranking
+from xmtc.models import ensemble, lightxml, linear_tree, xr_transformer
+from xmtc.models.cost import timed
+from xmtc.models.trial import Memory, Remembered, learning_speed, with_epochs
+from xmtc.neural.extra import require_neural
+
+if TYPE_CHECKING:
+    from xmtc.neural.encoders.encoder import TextEncoder
+
+KIND = "auto"
+TREE, JOINED, COMBINED = "linear_tree", "xr_transformer", "combination"
+# What learns its encoder, the most promising first; the next one gets the time that is left.
+LEARNERS: dict[str, Any] = {"taught xr_transformer": xr_transformer, "lightxml": lightxml}
+TRIED = "tried.json"  # in the folder of the run: what was tried, and why what was kept was kept
+FIGURES = ("P@1", "P@3", "P@5", "nDCG@5")
+COLUMNS = ("tried", "", "minutes", *FIGURES)  # of the table
+DENSE = 5  # times linear_tree's time, for a tree that reads an encoder's vectors too
+SPARE = 0.95  # of the time that is planned for
+READ, LEARN = 128, 256  # texts by which the speed of reading and of learning is measured
+PROBE_SHARE = 0.1  # of the time that is left, for measuring the speed of learning
+FEWEST = 16  # texts by which the speed of learning can be measured at all
+
+
+@dataclass(frozen=True)
+class Config:
+    """Tries linear_tree, then neural models as time allows, and keeps what is best."""
+
+    minutes: float = 30.0  # of training in all, about
+    metric: Literal["P@1", "P@3", "P@5", "nDCG@5"] = "P@5"  # by which the best is chosen
+    validation: float = 0.1  # share of the texts by which models are compared; none is taught them
+    most_validation: int = 2000  # texts for that, at most
+    most_epochs: int = 6  # of what learns its encoder, if time allows
+    seed: int = 0
+    linear_tree: linear_tree.Config = field(default_factory=linear_tree.Config)
+    xr_transformer: xr_transformer.Config = field(default_factory=xr_transformer.Config)
+    lightxml: lightxml.Config = field(default_factory=lightxml.Config)
+
+    def __post_init__(self) -> None:
+        require(self.minutes > 0, "minutes", self.minutes, "must be above 0")
+        require(0 < self.validation < 1, "validation", self.validation, "between 0 and 1")
+        require(self.most_validation >= 1, "most_validation", self.most_validation, "at least 1")
+        require(self.most_epochs >= 1, "most_epochs", self.most_epochs, "must be at least 1")
+        require(self.seed >= 0, "seed", self.seed, "must be 0 or more")
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A line of the table: what a model reached on validation texts, or why it was not tried."""
+
+    name: str
+    minutes: float
+    figures: dict[str, float]  # empty when it was not tried
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The model that was kept, all that was tried, and why."""
+
+    model: Model
+    tried: tuple[Tried, ...]
+    kept: str
+    why: str
+
+
+def train(dataset: Dataset, config: Config) -> Model:
+    """The best model that the time allows. A run that is kept says in tried.json what was tried."""
+    return choose(dataset, config).model
+
+
+def choose(dataset: Dataset, config: Config) -> Choice:
+    """The same, with what was tried and why the best was kept."""
+    reason = _nothing_to_compare(dataset, config)
+    if reason:
+        model, spent = timed(lambda: linear_tree.train(dataset, config.linear_tree))
+        tried = Tried(TREE, spent.seconds / 60, {})
+        choice = Choice(model, (tried,), TREE, reason)
+    else:
+        with ExitStack() as stack:
+            choice = Search(dataset, config, stack).choice()
+    _write(choice)
+    return choice
+
+
+def table(folder: str | Path) -> tuple[list[list[str]], str]:
+    """(rows, why) of the tried.json in a run's folder; a row has the columns above."""
+    said = json.loads((Path(folder) / TRIED).read_text(encoding="utf-8"))
+    rows = []
+    for each in said["tried"]:
+        figures = [f"{each['figures'][name]:.2f}" if each["figures"] else "" for name in FIGURES]
+        kept = ["kept"] if each["name"] == said["kept"] else []
+        notes = [*kept, *([each["note"]] if each["note"] else [])]
+        minutes = f"{each['minutes']:.1f}" if each["minutes"] else ""
+        rows.append([each["name"], ": ".join(notes), minutes, *figures])
+    return rows, said["why"]
+
+
+def _nothing_to_compare(dataset: Dataset, config: Config) -> str:
+    """Why linear_tree is all that can be trained, or nothing."""
+    if not dataset.texts:
+        return (
+            "linear_tree alone: the data has features and no texts, which it reads and others not"
+        )
+    try:
+        require_neural("a neural model")
+    except MissingExtra as missing:
+        return f"linear_tree alone: {missing}"
+    taught, held_out = dataset.relevant, dataset.relevant[:0]
+    if len(dataset) > 2 * FEWEST:
+        taught, held_out = (dataset.relevant[rows] for rows in _split(dataset, config))
+    if not (taught.nnz and held_out.nnz):
+        return "linear_tree alone: there are too few texts with labels to hold some out"
+    return ""
+
+
+def _split(dataset: Dataset, config: Config) -> tuple[Longs, Longs]:
+    """The positions of the texts that are taught, and of those by which models are compared."""
+    share = min(config.validation, config.most_validation / len(dataset))
+    return dataset.split_rows(share, config.seed)
+
+
+def _write(choice: Choice) -> None:
+    folder = run.folder()
+    if folder is not None:
+        said = {"tried": [asdict(each) for each in choice.tried], "kept": choice.kept,
+                "why": choice.why}  # fmt: skip
+        (folder / TRIED).write_text(json.dumps(said, indent=1), encoding="utf-8")
+
+
+class Search:
+    """One model after the other, each trained on all but the validation texts.
+
+    What is finished is kept in the run's folder: a search that was killed goes on after it.
+    """
+
+    def __init__(self, dataset: Dataset, config: Config, stack: ExitStack) -> None:
+        self.dataset, self.config = dataset, config
+        self.rows, held_out = _split(dataset, config)
+        self.taught, self.held_out = dataset.take(self.rows), dataset.take(held_out)
+        self.cache = stack.enter_context(run.cache())
+        self.memory = Memory.of(run.key_of(settings.to_dict(config), dataset))
+        self.members: dict[str, Model] = {}
+        self.answers: dict[str, Model] = {}  # the same, with their rankings at hand
+        self.tried: list[Tried] = []
+
+    def choice(self) -> Choice:
+        """Everything that fits, compared; the best, its linear parts taught all texts."""
+        self._try(TREE, lambda: linear_tree.train(self.taught, self.config.linear_tree))
+        if self._fits(JOINED, self._seconds_to_read):
+            self._try(JOINED, self._joined)
+            for name in LEARNERS:
+                epochs = int(self.memory.number(f"epochs of {name}", partial(self._epochs, name)))
+                if epochs:
+                    self._try(name, partial(self._taught, name, epochs))
+                else:
+                    self._skip(name)
+        weights = self._combined() if len(self.members) > 1 else ()
+        best = max(self.tried, key=self._figure)  # of equals the first, which is the simplest
+        used = [best.name]
+        if best.name == COMBINED:
+            used = [name for name, weight in zip(self.members, weights, strict=True) if weight]
+        why = self._why(best, [name for name in used if name not in LEARNERS])
+        return Choice(self._finished(best, weights), tuple(self.tried), best.name, why)
+
+    def _try(self, name: str, make: Callable[[], Model]) -> None:
+        model, seconds = self.memory.member(name, make)
+        self.members[name] = model
+        self.answers[name] = Remembered.of(model, self.held_out.texts)
+        self.tried.append(Tried(name, seconds / 60, self._figures(self.answers[name])))
+
+    def _fits(self, name: str, needed: Callable[[], float]) -> bool:
+        """Whether there is time for it; decided once."""
+        if not self.memory.number(f"{name} fits", lambda: float(self._time_for(name, needed()))):
+            self._skip(name)
+            return False
+        return True
+
+    def _time_for(self, name: str, needed: float) -> bool:
+        left = max(0.0, self._left())
+        about = f"needs about {needed / 60:.1f} min, {left / 60:.1f} are left"
+        self.memory.note(f"why not {name}", f"not tried: {about}")
+        return needed <= left
+
+    def _skip(self, name: str) -> None:
+        self.tried.append(Tried(name, 0.0, {}, self.memory.said[f"why not {name}"]))
+
+    def _figures(self, model: Model) -> dict[str, float]:
+        metrics = evaluate_ranking(
+            model.rank(self.held_out.texts, 5), self.held_out.relevant
+        ).metrics
+        return {name: metrics[name] for name in FIGURES}
+
+    def _figure(self, tried: Tried) -> float:
+        return tried.figures.get(self.config.metric, -1.0)
+
+    def _left(self) -> float:
+        """Seconds, without what it takes to teach linear_tree the validation texts too."""
+        return self.config.minutes * 60 * SPARE - self.memory.seconds() - self._tree_seconds
+
+    @property
+    def _tree_seconds(self) -> float:
+        return 60 * next(each.minutes for each in self.tried if each.name == TREE)
+
+    @property
+    def _per_text(self) -> float:
+        """Seconds in which the encoder reads a text."""
+        return self.memory.number("seconds to read a text", self._reading_speed)
+
+    def _seconds_to_read(self) -> float:
+        """All texts once, the validation texts again, and a tree of them, which is made twice."""
+        trees = 2 * DENSE * self._tree_seconds
+        if trees > self._left():
+            return trees  # the speed of reading need not be measured
+        return self._per_text * (len(self.dataset) + len(self.held_out)) + trees
+
+    def _reading_speed(self) -> float:
+        from xmtc.neural.encoders.encoder import make_encoder
+
+        some = self._some(READ)
+        encoder = make_encoder(some.texts, self.config.xr_transformer.encoder)
+        encoder.finish()
+        encoder.encode(some.texts[:8])
+        return timed(lambda: encoder.encode(some.texts))[1].seconds / len(some)
+
+    def _some(self, texts: int) -> Dataset:
+        rows = np.random.default_rng(self.config.seed).permutation(len(self.taught))
+        return self.taught.take(np.sort(rows[:texts]))
+
+    @cached_property
+    def _read(self) -> tuple[TextEncoder, Floats]:
+        """The encoder, and what it makes of all texts: read once, used by two models."""
+        from xmtc.neural.devices import seeded
+
+        with seeded(self.config.seed):
+            return xr_transformer.read(self.dataset, self._reader, self.cache)
+
+    @property
+    def _reader(self) -> xr_transformer.Config:
+        return with_epochs(self.config.xr_transformer, 0)  # type: ignore[no-any-return]
+
+    def _joined(self) -> Model:
+        encoder, vectors = self._read
+        mine = vectors[self.rows]
+        return xr_transformer.of_vectors(self.taught, encoder, mine, self._reader)
+
+    def _epochs(self, name: str) -> float:
+        """How many passes there is time for; 0: none."""
+        # An epoch costs no more than four readings; the probe takes five epochs in all.
+        most = int(PROBE_SHARE * self._left() / (20 * self._per_text))
+        if most < FEWEST:
+            self._time_for(name, 20 * self._per_text * FEWEST / PROBE_SHARE)
+            return 0
+        some, module = self._some(min(LEARN, most)), LEARNERS[name]
+        speed = learning_speed(some, module, getattr(self.config, module.KIND))
+        once, epoch = (each * len(self.taught) for each in speed)
+        after = self._per_text * len(self.held_out) + DENSE * self._tree_seconds
+        if not self._time_for(name, once + epoch + after):
+            return 0
+        return min(int((self._left() - after - once) / epoch), self.config.most_epochs)
+
+    def _taught(self, name: str, epochs: int) -> Model:
+        module = LEARNERS[name]
+        with run.below(module.KIND):
+            config = with_epochs(getattr(self.config, module.KIND), epochs)
+            model: Model = module.train(self.taught, config)
+        return model
+
+    def _combined(self) -> tuple[float, ...]:
+        """The weights of the members in the learned combination, in their order."""
+        members, how = list(self.answers.values()), self._how
+        found, spent = timed(lambda: ensemble.learn_weights(members, self.held_out, how))
+        model = ensemble.weighted(members, found.weights, how)
+        said = zip(self.members, found.weights, strict=True)
+        note = ", ".join(f"{weight:.2f} {name}" for name, weight in said if weight)
+        minutes = sum(each.minutes for each in self.tried) + spent.seconds / 60
+        self.tried.append(Tried(COMBINED, minutes, self._figures(model), note))
+        return found.weights
+
+    @property
+    def _how(self) -> ensemble.Config:
+        return ensemble.Config(how="logit", metric=self.config.metric)
+
+    def _finished(self, best: Tried, weights: Sequence[float]) -> Model:
+        """The best, its linear parts taught the validation texts too, which is quick."""
+        if best.name != COMBINED:
+            return self._whole(best.name)
+        pairs = zip(self.members, weights, strict=True)
+        members = [self._whole(name) if weight else self.members[name] for name, weight in pairs]
+        return ensemble.weighted(members, weights, self._how)
+
+    def _whole(self, name: str) -> Model:
+        if name == TREE:
+            return linear_tree.train(self.dataset, self.config.linear_tree)
+        if name == JOINED:
+            return xr_transformer.of_vectors(self.dataset, *self._read, self._reader)
+        return self.members[name]
+
+    def _why(self, best: Tried, taught_all: Iterable[str]) -> str:
+        metric, names = self.config.metric, " and ".join(taught_all)
+        ahead = self._figure(best) - self._figure(self.tried[0])
+        why = [
+            f"linear_tree is kept: of what was tried, nothing has a higher {metric}"
+            if best.name == TREE
+            else f"The {best.name} is kept: its {metric} is {ahead:.2f} above linear_tree's",
+            f"on {len(self.held_out):,} texts that no model was taught.",
+        ]
+        if names:
+            why.append(f"After that, {names} learned from them too; the figures are from before.")
+        return " ".join(why)

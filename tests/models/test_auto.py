@@ -1,0 +1,214 @@
+"""auto: never below linear_tree on validation texts; what does not fit is said; it goes on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import xmtc
+from quick import tiny_bert
+from xmtc.core import run
+from xmtc.core.config import from_dict, merged
+from xmtc.core.errors import MissingExtra
+from xmtc.core.ranking import Ranking
+from xmtc.data.planted import planted
+from xmtc.models import auto, lightxml, linear_tree, trial, xr_transformer
+
+DATA = planted(texts=200, labels=12)
+JOINED, (TAUGHT, NEURAL) = auto.JOINED, auto.LEARNERS
+
+
+def quick(**changes):
+    """Settings of a search with a tiny encoder, that takes a second or two."""
+    encoder = {"name": tiny_bert(), "max_tokens": 16, "trainable_layers": -1}
+    training = {"encoder_rate": 3e-3, "head_rate": 2e-2, "head_epochs": 2}
+    made = {
+        "xr_transformer": {"encoder": encoder, "levels": {"arity": 4, "max_leaf": 3}},
+        "most_epochs": 1,
+        "lightxml": {"encoder": encoder, "training": training},
+    }  # fmt: skip
+    return from_dict(auto.Config, merged(made, changes))
+
+
+@pytest.fixture
+def quick_probe(monkeypatch):
+    """Nobody waits for the speed of learning to be measured."""
+    monkeypatch.setattr(auto, "learning_speed", lambda *_: (1e-6, 1e-6))
+
+
+@cache
+def whole():
+    """A search that nobody interrupts, with the probe that is quick."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(auto, "learning_speed", lambda *_: (1e-6, 1e-6))
+        return auto.choose(DATA, quick())
+
+
+def figures(choice):
+    return {each.name: each.figures for each in choice.tried}
+
+
+def test_all_that_fits_is_tried_and_the_best_is_kept():
+    choice = whole()
+    found = figures(choice)
+    assert list(found) == [auto.TREE, JOINED, *auto.LEARNERS, auto.COMBINED]
+    assert found[choice.kept]["P@5"] == max(each["P@5"] for each in found.values())
+    assert choice.model.trained_on.texts == len(DATA)
+    assert xmtc.evaluate(choice.model, planted(seed=1)).metrics["P@1"] > 95
+
+
+class Stubborn:
+    """A model that gives every text the same labels, in an order of chance."""
+
+    def __init__(self, model, seed):
+        self.labels, self.trained_on, self.kind = model.labels, model.trained_on, model.kind
+        self.order = np.random.default_rng(seed).permutation(len(model.labels)).astype(np.int32)
+        self.model = model
+
+    def rank(self, inputs, k, allowed=None):
+        labels = np.tile(self.order[:k], (len(inputs), 1))
+        return Ranking(labels, np.tile(np.linspace(1, 0, k, dtype=np.float32), (len(inputs), 1)))
+
+    def to_parts(self):
+        return self.model.to_parts()
+
+
+@settings(max_examples=8)
+@given(
+    seed=st.integers(0, 1000), metric=st.sampled_from(["P@1", "P@5", "nDCG@5"]), bad=st.booleans()
+)
+def test_what_is_kept_is_never_below_linear_tree_on_validation(seed, metric, bad):
+    def stubborn(data, config):
+        return Stubborn(xmtc.train("linear_tree", data), seed)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(auto, "learning_speed", lambda *_: (1e-6, 1e-6))
+        patch.setattr(lightxml, "train", stubborn)
+        patch.setattr(xr_transformer, "train", stubborn)
+        if bad:
+            patch.setattr(xr_transformer, "of_vectors", lambda data, *rest: stubborn(data, rest))
+        data = planted(texts=60, labels=8, seed=seed)
+        choice = auto.choose(data, quick(metric=metric, seed=seed))
+    found = figures(choice)
+    assert found[choice.kept][metric] >= found[auto.TREE][metric]
+    assert found[auto.COMBINED][metric] >= max(found[name][metric] for name in found) - 1e-6
+
+
+def test_with_too_few_minutes_it_is_linear_tree_and_says_so():
+    choice = auto.choose(DATA, quick(minutes=1e-4))
+    assert (choice.kept, choice.model.kind) == ("linear_tree", "linear_tree")
+    assert [each.name for each in choice.tried] == [auto.TREE, JOINED]
+    assert "not tried: needs about" in choice.tried[1].note
+    assert "nothing has a higher P@5" in choice.why
+    assert choice.model.trained_on.texts == len(DATA)
+
+
+def test_time_for_reading_but_not_for_learning(monkeypatch):
+    monkeypatch.setattr(auto, "learning_speed", lambda *_: (1e6, 1e6))
+    choice = auto.choose(DATA, quick())
+    assert list(figures(choice)) == [auto.TREE, JOINED, *auto.LEARNERS, auto.COMBINED]
+    assert figures(choice)[TAUGHT] == figures(choice)[NEURAL] == {}
+    assert "not tried" in choice.tried[2].note
+
+
+def test_without_torch_it_is_linear_tree_and_says_so(monkeypatch):
+    def missing(what):
+        raise MissingExtra(f"{what} needs PyTorch. Install with: pip install 'xmtc[neural]'")
+
+    monkeypatch.setattr(auto, "require_neural", missing)
+    choice = auto.choose(DATA, quick())
+    assert choice.model.kind == "linear_tree"
+    assert "pip install" in choice.why
+    plain = xmtc.train("linear_tree", DATA).rank(DATA.texts, 5)
+    assert (choice.model.rank(DATA.texts, 5).scores == plain.scores).all()
+
+
+def test_features_and_few_texts_are_for_linear_tree():
+    model = xmtc.train("linear_tree", DATA)
+    bare = xmtc.Dataset((), DATA.relevant, DATA.labels, model.encode(DATA.texts))
+    assert "no texts" in auto.choose(bare, quick()).why
+    assert "too few texts" in auto.choose(planted(texts=20, labels=4), quick()).why
+    rare = xmtc.Dataset.of(["a text"] * 60, [["label"], *[[]] * 59])
+    assert "too few texts" in auto.choose(rare, quick()).why
+
+
+def test_it_cannot_be_planned_beforehand():
+    with pytest.raises(xmtc.ConfigError, match="plans by itself"):
+        xmtc.plan("auto", DATA, quick(), memory=1e9)
+
+
+def _counted(module, trained):
+    real = module.train
+
+    def train(data, config):
+        trained.append((module.KIND, len(data)))
+        return real(data, config)
+
+    return train
+
+
+class Killed(BaseException):
+    """As Ctrl-C is: no ordinary error."""
+
+
+@pytest.mark.parametrize("where", ["joined", "taught", "combined"])
+def test_a_search_that_was_killed_goes_on_where_it_was(where, tmp_path, quick_probe, monkeypatch):
+    expected, trained = whole(), []
+    monkeypatch.setattr(linear_tree, "train", _counted(linear_tree, trained))
+    monkeypatch.setattr(lightxml, "train", _counted(lightxml, trained))
+
+    def killed(*_):
+        raise Killed
+
+    with run.kept_in(tmp_path / "run"):
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
+            patch.setattr(auto.Search, f"_{where}", killed)
+            auto.choose(DATA, quick())
+        again = auto.choose(DATA, quick())
+    assert trained.count(("linear_tree", 180)) == 1
+    assert trained.count(("lightxml", 180)) == 1
+    assert figures(again) == figures(expected)
+    texts = planted(seed=2).texts
+    assert (again.model.rank(texts, 5).labels == expected.model.rank(texts, 5).labels).all()
+
+
+def test_an_unfinished_search_with_other_settings_is_not_thrown_away(tmp_path):
+    with run.kept_in(tmp_path / "run"):
+        auto.choose(DATA, quick(minutes=1e-4))
+        with pytest.raises(xmtc.ConfigError, match="unfinished search with other settings"):
+            auto.choose(DATA, quick(minutes=2e-4))
+
+
+def test_the_command_line_shows_the_table_and_saves_an_ordinary_model(
+    tmp_path, capfd, quick_probe, monkeypatch
+):
+    from xmtc.cli import app
+    from xmtc.core.config import to_toml
+
+    xmtc.write_dataset(DATA, tmp_path / "trn.jsonl")
+    (tmp_path / "quick.toml").write_text(to_toml(quick()))
+    command = ["train", "auto", "trn.jsonl", "--out", "model", "--config", "quick.toml"]
+    monkeypatch.chdir(tmp_path)
+    assert app.run([*command, "--minutes", "5"]) == 0
+    output = capfd.readouterr().out
+    assert "kept" in output
+    assert "that no model was taught" in output
+    kind = json.loads((tmp_path / "model" / "manifest.json").read_text())["kind"]
+    assert kind in xmtc.models.catalog.KINDS
+    assert f"Trained {kind}" in output
+    said = json.loads((tmp_path / "model.run" / auto.TRIED).read_text())
+    assert [each["name"] for each in said["tried"]][:2] == ["linear_tree", "xr_transformer"]
+    assert not list((tmp_path / "model.run").rglob("*.npy"))  # nothing that only a search needs
+
+
+def test_the_speed_of_learning_is_measured():
+    tiny = replace(quick().lightxml, encoder=replace(quick().lightxml.encoder, name="cnn", width=8))
+    once, epoch = trial.learning_speed(DATA.take(range(64)), lightxml, tiny)
+    assert 0 <= once < 1
+    assert 0 < epoch < 1
