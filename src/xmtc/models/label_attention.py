@@ -52,21 +52,21 @@ class Config:
     """Every label looks at its own words: shows its worth on long texts. Minutes to hours."""
 
     encoder: EncoderConfig = field(
-        default_factory=lambda: EncoderConfig("bilstm", max_tokens=256, dropout=0.2)
+        default_factory=lambda: EncoderConfig("bilstm", max_tokens=256, dropout=0.2, width=128)
     )
     training: TrainingConfig = field(
-        default_factory=lambda: TrainingConfig(epochs=15, encoder_rate=2e-3, head_rate=2e-3)
+        default_factory=lambda: TrainingConfig(epochs=10, encoder_rate=2e-3, head_rate=2e-3)
     )
     dropout: float = 0.5  # share of each word's state that is hidden in each training step
     hidden: tuple[int, ...] = (256,)  # sizes of the layers that judge what a label saw
     loss: Literal["sum", "mean"] = "sum"  # over labels; mean, as published, learns more slowly
     start_at_frequency: bool = True  # begin with how frequent labels are on average
-    plain_up_to: int = 8_000  # with more labels than this, clusters are ranked before labels
+    plain_up_to: int = 1_000  # with more labels than this, clusters are ranked before labels
     levels: int = 1  # of clusters above the labels, each with an encoder of its own
     arity: int = 8  # clusters below one of the level above, a power of 2
-    max_cluster: int = 64  # labels in a cluster, at most
+    max_cluster: int = 32  # labels in a cluster, at most
     cluster_seed: int = 0  # other clusters, e.g. for an ensemble
-    beam: int = 15  # nodes of a level whose children a text is taught and ranked with
+    beam: int = 10  # nodes of a level whose children a text is taught and ranked with
 
     def __post_init__(self) -> None:
         require(0 <= self.dropout < 1, "dropout", self.dropout, "must lie between 0 and 1")
