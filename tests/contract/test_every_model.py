@@ -20,7 +20,7 @@ from xmtc.models.catalog import KINDS
 # A model that ignores the text cannot find what was planted in it.
 BLIND = {"most_frequent"}
 # torch adds numbers up in an order that depends on the threads, and its encoders read texts.
-NEURAL = {"lightxml", "gudn", "aplc", "xbert", "xr_transformer"}
+NEURAL = {"lightxml", "gudn", "aplc", "xbert", "xr_transformer", "xml_cnn", "label_attention"}
 
 
 def every_model_but(*others):

@@ -18,9 +18,13 @@ NEURAL = {
     "encoder": {"name": "cnn", "width": 8},
     "training": {"epochs": 30, "encoder_rate": 1e-2, "head_rate": 1e-2},
 }
+WORDS = {"max_tokens": 32, "width": 8}
 SMALL = {
     "lightxml": NEURAL, "gudn": NEURAL, "aplc": {**NEURAL, "hidden": 8}, "xbert": NEURAL,
     "xr_transformer": {**NEURAL, "training": {"epochs": 2}},
+    "xml_cnn": {**NEURAL, "encoder": {**WORDS, "filters": 8, "pools": 2, "hidden": 8}},
+    "label_attention": {**NEURAL, "encoder": WORDS, "hidden": (8,), "plain_up_to": 3,
+                        "max_cluster": 3},
 }  # fmt: skip
 TEXTS = ["sign0a sign1b", "sign3a alpha", "", "nothing known"]
 

@@ -10,13 +10,27 @@ from pathlib import Path
 from typing import Any
 
 NEURAL = ("lightxml", "gudn", "aplc", "xbert")
+OF_WORDS = {  # learned from the texts alone
+    "xml_cnn": {
+        "encoder": {"max_tokens": 32, "width": 64, "filters": 64, "pools": 1, "hidden": 128,
+                    "dropout": 0.1},
+        "training": {"epochs": 20, "encoder_rate": 1e-2, "head_rate": 2e-2},
+        "dropout": 0.1,
+    },
+    "label_attention": {
+        "encoder": {"name": "cnn", "max_tokens": 32, "width": 32, "dropout": 0.1},
+        "training": {"epochs": 30, "encoder_rate": 1e-2, "head_rate": 1e-2},
+        "hidden": (32,), "dropout": 0.1,
+    },
+}  # fmt: skip
 
 
 def quick_settings(kind: str, **others: Any) -> dict[str, Any]:
     """What tests pass to `train`."""
     if kind == "xr_transformer":
         return {**xr_transformer(), **others}
-    return {**neural(), **others} if kind in NEURAL else others
+    usual = neural() if kind in NEURAL else OF_WORDS.get(kind, {})
+    return {**usual, **others}
 
 
 def neural() -> dict[str, Any]:

@@ -17,6 +17,8 @@ KINDS = {
     "xbert": ("xmtc.models.xbert", "XBert"),
     "xr_transformer": ("xmtc.models.xr_transformer", "XRTransformer"),
     "one_vs_all": ("xmtc.models.one_vs_all", "OneVsAll"),
+    "xml_cnn": ("xmtc.models.xml_cnn", "XmlCnn"),
+    "label_attention": ("xmtc.models.label_attention", "LabelAttention"),
     "ensemble": ("xmtc.models.ensemble", "Ensemble"),
 }
 # What can be trained, but is saved as one of the kinds above: such a module has no model class.

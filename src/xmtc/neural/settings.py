@@ -16,7 +16,7 @@ Loss = Literal["bce", "hinge", "squared_hinge"]
 class EncoderConfig:
     """What reads the text, and how its vector is made."""
 
-    name: str = "minilm"  # minilm, bilstm, cnn, xttention, a folder, or in the Hugging Face cache
+    name: str = "minilm"  # see `xmtc encoders`: minilm, bilstm, cnn, ..., a folder
     max_tokens: int = 128  # longer texts are cut; time grows with it
     long_texts: Literal["head", "head_tail", "chunks"] = "head"  # what is kept of a longer text
     max_chunks: int = 4  # pieces of max_tokens that a long text is read in, with chunks
@@ -28,10 +28,13 @@ class EncoderConfig:
     dropout: float = -1.0  # inside the encoder; -1: as it was made
     attention: Literal["fast", "eager", "measured"] = "fast"  # fast: SDPA where the encoder has it
     int8: bool = False  # rank with 8-bit weights: faster, a little less exact
-    words: int = 50_000  # vocabulary of bilstm, cnn and xttention, the most frequent words
-    width: int = 256  # size of a word's vector in bilstm, cnn and xttention
+    words: int = 50_000  # vocabulary of encoders learned from the texts, the most frequent words
+    width: int = 256  # size of a word's vector in encoders learned from the texts
     views: int = 30  # of xttention: so many weighted sums of a text's words, side by side
-    hidden: int = 2000  # size of xttention's vector of a text
+    hidden: int = 2000  # size of the vector of a text in xttention and xml_cnn
+    filters: int = 128  # of xml_cnn: signs that each of its three windows looks for
+    pools: int = 8  # of xml_cnn: parts of a text, each of which keeps its strongest signs
+    stride: int = 1  # of xml_cnn: words from one window to the next; published code has 2
 
     def __post_init__(self) -> None:
         require(8 <= self.max_tokens <= 1 << 16, "max_tokens", self.max_tokens,
@@ -48,6 +51,9 @@ class EncoderConfig:
         require(8 <= self.width <= 8192, "width", self.width, "must lie between 8 and 8192")
         require(1 <= self.views <= 1000, "views", self.views, "must lie between 1 and 1000")
         require(1 <= self.hidden <= 1 << 16, "hidden", self.hidden, "from 1 to 65536")
+        require(1 <= self.filters <= 8192, "filters", self.filters, "must lie between 1 and 8192")
+        require(1 <= self.pools <= 1000, "pools", self.pools, "must lie between 1 and 1000")
+        require(1 <= self.stride <= 8, "stride", self.stride, "must lie between 1 and 8")
 
 
 def cpu_encoder() -> EncoderConfig:

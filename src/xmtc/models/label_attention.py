@@ -1,0 +1,311 @@
+"""label_attention: each label looks at the words that concern it. (AttentionXML, You et al., 2019)
+
+An encoder gives a state for every word, by default a BiLSTM learned from your texts alone. A label
+weighs them by how well they suit its own vector, and layers shared by all labels judge the sum.
+With many labels there are levels of clusters above, each with an encoder of its own that begins
+with what the one above has learned.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from xmtc.core import config as settings
+from xmtc.core import run
+from xmtc.core.arrays import Allowed, Array, Csr, Inputs, Ints, row_of_each_entry
+from xmtc.core.dataset import Dataset, TrainedOn
+from xmtc.core.errors import require
+from xmtc.core.labels import LabelSpace
+from xmtc.core.parts import Parts, trusted
+from xmtc.core.progress import step
+from xmtc.core.ranking import NO_LABEL, Ranking
+from xmtc.core.tree import LabelTree
+from xmtc.core.walk import walk
+from xmtc.evaluation.report import evaluate_ranking
+from xmtc.kernels.merge import joined
+from xmtc.kernels.topk import best
+from xmtc.labels.trees import TreeConfig, balanced_tree
+from xmtc.labels.vectors import pifa
+from xmtc.models.validating import METRICS, check_readable, split_off
+from xmtc.neural.extra import require_neural
+from xmtc.neural.heads.attention_scorer import AttentionScorer, load_attention
+from xmtc.neural.settings import EncoderConfig, TrainingConfig
+from xmtc.text import tfidf
+
+if TYPE_CHECKING:
+    from xmtc.neural.encoders.encoder import TextEncoder
+    from xmtc.neural.heads.label_attention import LabelAttention as Head
+
+KIND = "label_attention"
+ONE_LEVEL = 1 << 20  # halvings that make one level
+
+
+@dataclass(frozen=True)
+class Config:
+    """Every label looks at its own words: shows its worth on long texts. Minutes to hours."""
+
+    encoder: EncoderConfig = field(
+        default_factory=lambda: EncoderConfig("bilstm", max_tokens=256, dropout=0.2, width=128)
+    )
+    training: TrainingConfig = field(
+        default_factory=lambda: TrainingConfig(epochs=10, encoder_rate=2e-3, head_rate=2e-3)
+    )
+    dropout: float = 0.5  # share of each word's state that is hidden in each training step
+    hidden: tuple[int, ...] = (256,)  # sizes of the layers that judge what a label saw
+    loss: Literal["sum", "mean"] = "sum"  # over labels; mean, as published, learns more slowly
+    start_at_frequency: bool = True  # begin with how frequent labels are on average
+    plain_up_to: int = 1_000  # with more labels than this, clusters are ranked before labels
+    levels: int = 1  # of clusters above the labels, each with an encoder of its own
+    arity: int = 8  # clusters below one of the level above, a power of 2
+    max_cluster: int = 32  # labels in a cluster, at most
+    cluster_seed: int = 0  # other clusters, e.g. for an ensemble
+    beam: int = 10  # nodes of a level whose children a text is taught and ranked with
+
+    def __post_init__(self) -> None:
+        require(0 <= self.dropout < 1, "dropout", self.dropout, "must lie between 0 and 1")
+        require(1 <= len(self.hidden) <= 8 and all(1 <= size <= 1 << 16 for size in self.hidden),
+                "hidden", self.hidden, "give one to eight sizes, e.g. 512,256")  # fmt: skip
+        require(self.plain_up_to >= 0, "plain_up_to", self.plain_up_to, "must not be negative")
+        require(1 <= self.levels <= 8, "levels", self.levels, "must lie between 1 and 8")
+        require(2 <= self.arity <= ONE_LEVEL and self.arity & (self.arity - 1) == 0, "arity",
+                self.arity, "must be a power of 2")  # fmt: skip
+        require(self.max_cluster >= 2, "max_cluster", self.max_cluster, "must be at least 2")
+        require(self.cluster_seed >= 0, "cluster_seed", self.cluster_seed, "must be 0 or more")
+        require(1 <= self.beam <= 1 << 20, "beam", self.beam, "must lie between 1 and a million")
+        require(self.encoder.long_texts != "chunks", "encoder.long_texts", "chunks",
+                "a label looks at all words at once; take head or head_tail")  # fmt: skip
+        require(self.encoder.name not in ("xttention", "xml_cnn"), "encoder.name",
+                self.encoder.name, "gives no states of words; take bilstm or cnn")  # fmt: skip
+        require(not self.training.head_epochs, "training.head_epochs", self.training.head_epochs,
+                "must be 0: labels and words learn from each other")  # fmt: skip
+        require(not self.training.shard_labels, "training.shard_labels", True,
+                "is not for label_attention; leave it off, or train lightxml")  # fmt: skip
+
+
+def _published(
+    epochs: int, average_from: int, batch: int, *, hidden: tuple[int, ...], width: int,
+    validation: float, **others: Any,
+) -> Config:  # fmt: skip
+    """Adam at 1e-3, 500 words, weights averaged every 100 steps."""
+    encoder = EncoderConfig("bilstm", max_tokens=501, dropout=0.2, words=500_000, width=width)
+    training = TrainingConfig(
+        epochs=epochs, batch=batch, batch_tokens=batch * 501, encoder_rate=1e-3, head_rate=1e-3,
+        decay=0.0, schedule="constant", warmup=0.0, clip=5.0, average_from=average_from,
+        average_every=100, validation=validation, validate_every=100, metric="nDCG@5",
+        patience=epochs,
+    )  # fmt: skip
+    return Config(encoder, training, hidden=hidden, loss="mean", start_at_frequency=False, **others)
+
+
+_SMALL: dict[str, Any] = {"hidden": (256,), "width": 256, "plain_up_to": 1 << 20}
+_LARGE: dict[str, Any] = {"hidden": (512, 256), "width": 512}
+_DEEP: dict[str, Any] = {**_LARGE, "levels": 3, "arity": 8, "max_cluster": 8, "beam": 160}
+EURLEX_4K = _published(30, 10, 40, validation=200 / 15_449, **_SMALL)
+WIKI10_31K = _published(30, 4, 40, validation=200 / 14_146, **_SMALL)
+AMAZONCAT_13K = _published(10, 2, 200, validation=4_000 / 1_186_239, plain_up_to=1 << 20, **_LARGE)
+WIKI_500K = _published(
+    5, 1, 200, validation=4_000 / 1_779_881, levels=1, max_cluster=64, beam=15, **_LARGE
+)
+AMAZON_670K = _published(10, 2, 200, validation=4_000 / 490_449, **_DEEP)
+AMAZON_3M = _published(5, 1, 200, validation=4_000 / 1_717_899, **_DEEP)
+WIKI_500K_TRIO = tuple(replace(WIKI_500K, cluster_seed=seed) for seed in range(3))
+AMAZON_670K_TRIO = tuple(replace(AMAZON_670K, cluster_seed=seed) for seed in range(3))
+
+
+@dataclass(frozen=True, repr=False)
+class LabelAttention:
+    """A finished encoder and output layer for each level of the tree."""
+
+    config: Config
+    encoders: tuple[TextEncoder, ...]
+    tree: LabelTree
+    scorers: tuple[AttentionScorer, ...]
+    labels: LabelSpace
+    trained_on: TrainedOn
+    kind: str = KIND
+
+    def __repr__(self) -> str:
+        return f"{self.kind}({len(self.labels):,} labels, {self.trained_on.texts:,} texts)"
+
+    def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
+        """The k best labels: those of the best clusters, by the product of all probabilities."""
+        check_readable(inputs, self.kind)
+        levels = (self.encoders, self.scorers)
+        return _ranked(*levels, self.tree, inputs, k, self.config.beam, allowed)
+
+    def to_parts(self) -> Parts:
+        """Everything needed to make this model again, its words included."""
+        from xmtc.neural.encoders.travel import encoder_arrays
+
+        arrays: dict[str, Array] = {}
+        for level, (encoder, scorer) in enumerate(zip(self.encoders, self.scorers, strict=True)):
+            arrays |= encoder_arrays(encoder, f"encoder{level}")
+            arrays |= scorer.to_arrays(f"level{level}")
+            if level:
+                arrays[f"parents{level}"] = self.tree.parents[level]
+        return Parts(settings.to_dict(self.config), self.labels, self.trained_on, arrays)
+
+    @staticmethod
+    def from_parts(parts: Parts) -> LabelAttention:
+        """The model as it was saved, checked."""
+        require_neural(KIND)
+        from xmtc.neural.encoders.travel import encoder_from
+
+        config = parts.config(Config)
+        tree = trusted(lambda: _saved_tree(parts, config.levels))
+        encoders = tuple(
+            encoder_from(parts, f"encoder{level}", config.encoder) for level in range(tree.depth)
+        )
+        scorers = tuple(
+            load_attention(parts, level, len(nodes), encoders[level].body.width, config.hidden)
+            for level, nodes in enumerate(tree.parents)
+        )
+        return LabelAttention(config, encoders, tree, scorers, parts.labels, parts.trained_on)
+
+
+def train(dataset: Dataset, config: Config) -> LabelAttention:
+    """Cluster the labels where there are many, then teach one level after the other, top down."""
+    require_neural(KIND)
+    check_readable(dataset.inputs, KIND)
+    from xmtc.neural.devices import seeded
+
+    learned, held_out = split_off(dataset, config.training)
+    tree = _label_tree(learned, config)
+    with seeded(config.training.seed), run.cache() as cache:
+        encoders, scorers = _taught(learned, held_out, tree, config, cache)
+    for encoder in encoders:
+        encoder.finish()
+    return LabelAttention(config, encoders, tree, scorers, dataset.labels, dataset.trained_on())
+
+
+def _taught(
+    dataset: Dataset, held_out: Dataset | None, tree: LabelTree, config: Config, cache: Path
+) -> tuple[tuple[TextEncoder, ...], tuple[AttentionScorer, ...]]:
+    from xmtc.neural.training.attended import AttendedTask
+    from xmtc.neural.training.lesson import prepared
+    from xmtc.neural.training.loop import fit
+
+    key = run.key_of(settings.to_dict(config), dataset)
+    lesson = prepared(dataset.texts, config.encoder, config.training, cache, key)
+    encoders: list[TextEncoder] = []
+    scorers: list[AttentionScorer] = []
+    for level in range(tree.depth):
+        relevant, children, opened = tree.relevant_at(level, dataset.relevant), None, None
+        if level:
+            children = tree.children[level]
+            opened = _opened(encoders, scorers, tree, dataset, config.beam)
+            lesson = lesson.second(copy.deepcopy(encoders[-1]))
+        encoders.append(lesson.encoder)
+        head = _head(relevant, lesson.encoder, config, sparse=level > 0)
+
+        def measure(level: int = level, head: Head = head) -> dict[str, float]:
+            encoders[-1].eval()
+            return _metrics(encoders, [*scorers, head.scorer(level)], tree, held_out, config.beam)
+
+        task = AttendedTask(lesson.task(head, relevant, config.dropout, measure), children, opened)
+        with run.below(f"level{level}") if level else nullcontext():
+            fit(task, config.training, lesson.key)
+        encoders[-1].eval()
+        scorers.append(head.scorer(level))
+    return tuple(encoders), tuple(scorers)
+
+
+def _head(relevant: Csr, encoder: TextEncoder, config: Config, sparse: bool) -> Head:
+    from xmtc.neural.heads.label_attention import LabelAttention as Head
+
+    mean = config.loss == "mean"
+    head = Head(encoder.body.width, relevant.shape[1], config.hidden, mean, sparse)
+    if config.start_at_frequency:
+        head.start_at_frequency(relevant)
+    return head
+
+
+def _opened(
+    encoders: Sequence[TextEncoder], scorers: Sequence[AttentionScorer], tree: LabelTree,
+    dataset: Dataset, beam: int,
+) -> Ints:  # fmt: skip
+    level = len(scorers) - 1
+    ranking = _ranked(encoders, scorers, _upper(tree, level), dataset.texts, beam, beam)
+    return opened_nodes(ranking, tree.relevant_at(level, dataset.relevant), beam)
+
+
+def opened_nodes(ranking: Ranking, relevant: Csr, beam: int) -> Ints:
+    """(texts, beam) nodes whose children a text is taught with: its true ones, then the likeliest.
+
+    Of more true ones than the beam, those that look likeliest.
+    """
+    counts = np.diff(relevant.indptr)
+    true = np.full((len(ranking), int(counts.max(initial=0))), NO_LABEL, np.int32)
+    places = np.arange(relevant.nnz) - np.repeat(relevant.indptr[:-1], counts)
+    true[row_of_each_entry(relevant), places] = relevant.indices
+    likely = np.where(ranking.labels == NO_LABEL, 0, ranking.scores).astype(np.float32)
+    # A true node counts 1 more than it looks likely, so it comes first.
+    labels = np.concatenate([ranking.labels, true], axis=1)
+    keys = np.concatenate([likely, (true != NO_LABEL).astype(np.float32)], axis=1)
+    return best(*joined(labels, keys), beam)[0]
+
+
+def _ranked(
+    encoders: Sequence[TextEncoder], scorers: Sequence[AttentionScorer], tree: LabelTree,
+    texts: Inputs, k: int, beam: int, allowed: Allowed = None,
+) -> Ranking:  # fmt: skip
+    """The k best nodes of the tree's last level."""
+    from xmtc.neural.encoders.states import states_of
+
+    ranking = Ranking.empty(len(texts), k)
+    with step("ranking", len(texts)) as advance:
+        for rows, states in states_of(encoders, texts):
+            part = walk(tree, scorers, states, k, beam=beam, allowed=allowed)
+            ranking.labels[rows], ranking.scores[rows] = part.labels, part.scores
+            advance(len(rows))
+    return ranking
+
+
+def _metrics(
+    encoders: Sequence[TextEncoder], scorers: Sequence[AttentionScorer], tree: LabelTree,
+    held_out: Dataset | None, beam: int,
+) -> dict[str, float]:  # fmt: skip
+    """Of the nodes of the last level that is taught so far."""
+    if held_out is None:
+        return {}
+    level = len(scorers) - 1
+    ranking = _ranked(encoders, scorers, _upper(tree, level), held_out.texts, 5, beam)
+    found = evaluate_ranking(ranking, tree.relevant_at(level, held_out.relevant)).metrics
+    return {name: found[name] for name in METRICS}
+
+
+def _upper(tree: LabelTree, level: int) -> LabelTree:
+    """The tree down to this level."""
+    return LabelTree(tree.parents[: level + 1])
+
+
+def _label_tree(dataset: Dataset, config: Config) -> LabelTree:
+    """The last `levels` levels of clusters of labels whose texts share words, or no clusters."""
+    if len(dataset.labels) <= config.plain_up_to:
+        return LabelTree.flat(len(dataset.labels))
+    _, features = tfidf.learn(dataset.texts, tfidf.TfidfConfig())
+    arity = config.arity if config.levels > 1 else ONE_LEVEL
+    halves = TreeConfig(
+        arity=arity, max_leaf=config.max_cluster, stop="gain", seed=config.cluster_seed
+    )
+    parents = balanced_tree(pifa(features, dataset.relevant), halves).parents
+    top, *rest = parents[-config.levels - 1 :]
+    return LabelTree((np.zeros_like(top), *rest))
+
+
+def _saved_tree(parts: Parts, most: int) -> LabelTree:
+    """Level after level from the labels up, as far as there are any."""
+    count, levels = len(parts.labels), []
+    for level in range(most, 0, -1):
+        if f"parents{level}" in parts.arrays:
+            above = parts.ids(f"parents{level}", max(1, count), count)
+            levels.append(above)
+            count = int(above.max(initial=0)) + 1
+    return LabelTree((np.zeros(count, np.int32), *levels[::-1]))
