@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 
 from xmtc.core import run
+from xmtc.core.arrays import csr
+from xmtc.core.dataset import Dataset
+from xmtc.core.labels import LabelSpace
+from xmtc.data.planted import planted
 
 
 class Maker:
@@ -60,3 +64,17 @@ def test_without_a_run_nothing_is_kept(tmp_path, monkeypatch):
         run.stage("index", "key", make)
     assert make.calls == 2
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("change", ["names", "texts", "more"])
+def test_other_labels_are_another_training(change):
+    data = planted(texts=10, labels=4)
+    changed = {
+        "names": LabelSpace(tuple(f"new {name}" for name in data.labels.names)),
+        "texts": LabelSpace(data.labels.names, tuple("abcd")),
+        "more": LabelSpace((*data.labels.names, "another")),
+    }[change]
+    wider = csr(data.relevant.data, data.relevant.indices, data.relevant.indptr, len(changed))
+    other = Dataset(data.texts, wider, changed)
+    assert run.key_of({}, other) != run.key_of({}, data)
+    assert run.key_of({}, data) == run.key_of({}, planted(texts=10, labels=4))

@@ -39,14 +39,14 @@ def quick(**changes):
 @pytest.fixture
 def quick_probe(monkeypatch):
     """Nobody waits for the speed of learning to be measured."""
-    monkeypatch.setattr(auto, "learning_speed", lambda *_: (1e-6, 1e-6))
+    monkeypatch.setattr(auto, "learning_speed", lambda *_: (0.0, 1e-6, 1e-6))
 
 
 @cache
 def whole():
     """A search that nobody interrupts, with the probe that is quick."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(auto, "learning_speed", lambda *_: (1e-6, 1e-6))
+        patch.setattr(auto, "learning_speed", lambda *_: (0.0, 1e-6, 1e-6))
         return auto.choose(DATA, quick())
 
 
@@ -88,7 +88,7 @@ def test_what_is_kept_is_never_below_linear_tree_on_validation(seed, metric, bad
         return Stubborn(xmtc.train("linear_tree", data), seed)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(auto, "learning_speed", lambda *_: (1e-6, 1e-6))
+        patch.setattr(auto, "learning_speed", lambda *_: (0.0, 1e-6, 1e-6))
         patch.setattr(lightxml, "train", stubborn)
         patch.setattr(xr_transformer, "train", stubborn)
         if bad:
@@ -110,7 +110,7 @@ def test_with_too_few_minutes_it_is_linear_tree_and_says_so():
 
 
 def test_time_for_reading_but_not_for_learning(monkeypatch):
-    monkeypatch.setattr(auto, "learning_speed", lambda *_: (1e6, 1e6))
+    monkeypatch.setattr(auto, "learning_speed", lambda *_: (0.0, 1e6, 1e6))
     choice = auto.choose(DATA, quick())
     assert list(figures(choice)) == [auto.TREE, JOINED, *auto.LEARNERS, auto.COMBINED]
     assert figures(choice)[TAUGHT] == figures(choice)[NEURAL] == {}
@@ -209,6 +209,7 @@ def test_the_command_line_shows_the_table_and_saves_an_ordinary_model(
 
 def test_the_speed_of_learning_is_measured():
     tiny = replace(quick().lightxml, encoder=replace(quick().lightxml.encoder, name="cnn", width=8))
-    once, epoch = trial.learning_speed(DATA.take(range(64)), lightxml, tiny)
+    least, once, epoch = trial.learning_speed(DATA.take(range(64)), lightxml, tiny)
+    assert 0 < least < 30
     assert 0 <= once < 1
     assert 0 < epoch < 1

@@ -21,6 +21,7 @@ from xmtc.data.planted import planted
 from xmtc.models import xr_transformer
 from xmtc.models.xr_course import active_nodes, epochs_by_level
 from xmtc.neural.heads.active import Active
+from xmtc.neural.settings import TrainingConfig
 from xmtc.neural.training import head_first, loop
 
 TREE = LabelTree.of([[0] * 4, [0, 0, 1, 1, 1, 2, 2, 3]])
@@ -244,3 +245,15 @@ def test_what_the_bundled_encoder_knows_helps_the_words():
     words = xmtc.train("linear_tree", some)
     figures = [xmtc.evaluate(each, few).metrics["P@5"] for each in (model, words)]
     assert figures[0] > figures[1]
+
+
+def test_held_out_texts_choose_the_best_moment_and_are_then_learned_too():
+    data = planted(texts=60, labels=8)
+    model = xmtc.train("xr_transformer", data, quick(training={"validation": 0.3}))
+    assert model.words.feature_count == xmtc.train("linear_tree", data).encoder.feature_count
+
+
+def test_settings_that_levels_have_no_use_for_are_refused():
+    for name in ("average_from", "extra_epochs"):
+        with pytest.raises(xmtc.ConfigError, match="each level has epochs of its own"):
+            xr_transformer.Config(training=TrainingConfig(epochs=3, **{name: 1}))

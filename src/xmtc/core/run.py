@@ -105,4 +105,5 @@ def key_of(settings: Mapping[str, Any], dataset: Dataset) -> str:
         digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
     for array in (dataset.relevant.indptr, dataset.relevant.indices):
         digest.update(array.tobytes())
+    digest.update(repr((dataset.labels.names, dataset.labels.texts)).encode("utf-8", "replace"))
     return digest.hexdigest()

@@ -7,6 +7,7 @@ linear_tree. It is an ordinary model of its own kind: nothing of auto is left in
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
@@ -60,7 +61,7 @@ class Config:
     lightxml: lightxml.Config = field(default_factory=lightxml.Config)
 
     def __post_init__(self) -> None:
-        require(self.minutes > 0, "minutes", self.minutes, "must be above 0")
+        require(0 < self.minutes < math.inf, "minutes", self.minutes, "must be above 0, and finite")
         require(0 < self.validation < 1, "validation", self.validation, "between 0 and 1")
         require(self.most_validation >= 1, "most_validation", self.most_validation, "at least 1")
         require(self.most_epochs >= 1, "most_epochs", self.most_epochs, "must be at least 1")
@@ -275,9 +276,10 @@ class Search:
             self._time_for(name, 20 * self._per_text * FEWEST / PROBE_SHARE)
             return 0
         some, module = self._some(min(LEARN, most)), LEARNERS[name]
-        speed = learning_speed(some, module, getattr(self.config, module.KIND))
+        least, *speed = learning_speed(some, module, getattr(self.config, module.KIND))
         once, epoch = (each * len(self.taught) for each in speed)
-        after = self._per_text * len(self.held_out) + DENSE * self._tree_seconds
+        once += least
+        after = self._per_text * len(self.held_out) + 2 * DENSE * self._tree_seconds
         if not self._time_for(name, once + epoch + after):
             return 0
         return min(int((self._left() - after - once) / epoch), self.config.most_epochs)

@@ -60,7 +60,9 @@ def index(dataset: Dataset, words: Tfidf, features: Csr, config: IndexConfig) ->
     depth = min(config.depth, int(math.log2(max(1, count)))) if config.depth else depth
     if depth == 0:
         return LabelTree.of([[0], [0] * count])
-    halves = TreeConfig(arity=2, stop=config.stop, centres=config.centres, seed=config.seed)
+    halves = TreeConfig(
+        arity=2, max_leaf=1, stop=config.stop, centres=config.centres, seed=config.seed
+    )  # `depth` alone says how far
     order = np.array(sorted(range(count), key=dataset.labels.names.__getitem__))
     found = balanced_tree(label_vectors(dataset, words, features, config)[order], halves, depth)
     clusters = np.empty(count, np.int32)

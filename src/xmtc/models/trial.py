@@ -111,8 +111,8 @@ class Memory:
             draft.replace(self.folder / "memory.json")
 
 
-def learning_speed(some: Dataset, module: Any, config: Any) -> tuple[float, float]:
-    """Seconds per text of a neural kind: before the first epoch, and in each epoch."""
+def learning_speed(some: Dataset, module: Any, config: Any) -> tuple[float, float, float]:
+    """Seconds of a neural kind: of any training; per text before the first epoch, and in each."""
     few = some.take(range(min(8, len(some))))
 
     def seconds(texts: Dataset, epochs: int) -> float:
@@ -123,12 +123,15 @@ def learning_speed(some: Dataset, module: Any, config: Any) -> tuple[float, floa
     least, one, two = seconds(few, 1), seconds(some, 1), seconds(some, 2)
     epoch = max(two - one, (one - least) / 3)  # reading is not dearer than learning
     once = max(0.0, one - least - epoch)
-    return once / len(some), max(epoch, 1e-9) / len(some)
+    return least, once / len(some), max(epoch, 1e-9) / len(some)
 
 
 def with_epochs(config: Any, epochs: int) -> Any:
     """The settings of a neural kind with as many epochs, and all texts taught."""
-    return replace(config, training=replace(config.training, epochs=epochs, validation=0.0))
+    training = replace(
+        config.training, epochs=epochs, validation=0.0, average_from=None, extra_epochs=0
+    )
+    return replace(config, training=training)
 
 
 def _said(path: Path) -> dict[str, Any]:

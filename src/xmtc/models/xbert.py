@@ -234,11 +234,11 @@ def _taught(
                             config.standardise, config.start_at_frequency)  # fmt: skip
     with seeded(config.training.seed), run.cache() as cache:
         matcher, read = matching.neural_matcher(mine, clusters[:taught], held_out, how, cache, key)
+        vectors = {}
+        if config.reads_vectors:  # before it is finished: all of them exact, also with int8
+            vectors["vectors"] = np.concatenate([read(), matcher.encoder.eval().encode(others)])
         matcher.encoder.finish()
-        arrays = matcher.to_arrays("matcher")
-        if config.reads_vectors:
-            arrays["vectors"] = np.concatenate([read(), matcher.read(others)])
-    return arrays
+        return {**matcher.to_arrays("matcher"), **vectors}
 
 
 def _say(stage: str, **more: Any) -> None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from xmtc.core import config as settings
 from xmtc.core import run
 from xmtc.core.arrays import Allowed, Csr, Floats, Inputs, unit_rows
@@ -65,6 +67,9 @@ class Config:
                 "must be above 0, at most 1000; without an encoder, train linear_tree")  # fmt: skip
         require(self.training.head_epochs == 0, "training.head_epochs", self.training.head_epochs,
                 "must be 0: output layers begin as linear classifiers here")  # fmt: skip
+        require(self.training.average_from is None and self.training.extra_epochs == 0,
+                "training", "average_from or extra_epochs",
+                "are of no use here: each level has epochs of its own; leave them out")  # fmt: skip
         require(not self.training.shard_labels, "training.shard_labels", True,
                 "output layers are small here and are not shared out")  # fmt: skip
 
@@ -172,11 +177,14 @@ def train(dataset: Dataset, config: Config) -> XRTransformer:
     check_readable(dataset.inputs, KIND)
     from xmtc.neural.devices import seeded
 
-    taught, held_out = dataset, None
-    if config.training.epochs:
-        taught, held_out = split_off(dataset, config.training)
     with seeded(config.training.seed), run.cache() as cache:
-        encoder, vectors = _encoder(taught, held_out, config, cache)
+        if not config.training.epochs or not len(dataset):
+            return of_vectors(dataset, *read(dataset, config, cache), config)
+        taught, held_out = split_off(dataset, config.training)
+        encoder, vectors = _taught_encoder(taught, held_out, config, cache)
+        if held_out is not None:  # from here on they are texts like others
+            vectors = np.concatenate([vectors, encoder.eval().encode(held_out.texts)])
+            taught = taught.joined(held_out)
         model = of_vectors(taught, encoder, vectors, config)
     return replace(model, trained_on=dataset.trained_on())
 
@@ -207,11 +215,9 @@ def read(dataset: Dataset, config: Config, cache: Path) -> tuple[TextEncoder, Fl
     return encoder, vectors_of(TokenSource(encoder, tokens), cache, key)
 
 
-def _encoder(
+def _taught_encoder(
     dataset: Dataset, held_out: Dataset | None, config: Config, cache: Path
 ) -> tuple[TextEncoder, Floats]:
-    if not config.training.epochs:
-        return read(dataset, config, cache)
     from xmtc.neural.training.lesson import prepared
 
     key = _key(dataset, config)
