@@ -318,3 +318,10 @@ def test_looking_for_the_layer_is_all_that_imports_torch():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["False", "True"]
+
+
+@pytest.mark.parametrize("label", [-1, 30])
+def test_labels_that_do_not_exist_are_refused(label):
+    layer = AdaptiveLabelClusters(8, [10, 20])
+    with pytest.raises(ValueError, match="there are 30 labels"):
+        layer(torch.zeros(2, 8), [[1], [label]])

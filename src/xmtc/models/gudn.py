@@ -204,6 +204,7 @@ def _taught(
 
 
 def _guided(task: LabelTask, lesson: Lesson, said: list[str], guides: GuideConfig) -> GuidedTask:
+    from xmtc.neural.devices import device
     from xmtc.neural.training.guided import GuidedTask
     from xmtc.neural.training.label_side import LabelSide, OneHot, OneHotSide, text_side
 
@@ -211,7 +212,8 @@ def _guided(task: LabelTask, lesson: Lesson, said: list[str], guides: GuideConfi
     side: LabelSide
     if guides.labels_as == "one_hot":
         width = encoder.body.width if guides.pooler else None
-        side = OneHotSide(OneHot(len(said), encoder.dim, width), task.relevant)
+        network = OneHot(len(said), encoder.dim, width).to(device())
+        side = OneHotSide(network, task.relevant)
     else:
         side = text_side(lesson.source, encoder, said, task.relevant, guides, lesson.cache)
     return GuidedTask(task, side, guides)

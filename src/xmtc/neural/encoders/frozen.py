@@ -115,8 +115,10 @@ def _upper(encoder: TextEncoder, frozen: int) -> TextEncoder | None:
             same = torch.allclose(upper(given), encoder(batch), atol=CLOSE)
         except (TypeError, ValueError, RuntimeError, AttributeError):
             same = False
-    encoder.train(was_training)
-    return upper.train(was_training) if same else None
+    if not same:
+        encoder.train(was_training)
+        return None
+    return upper.train(was_training)  # what is below it only reads, from now on
 
 
 def _hooked(model: Any) -> Any:

@@ -100,7 +100,9 @@ class AdaptiveLabelClusters(nn.Module):
 
     def forward(self, vectors: Tensor, relevant: Csr | Sequence[Sequence[int]]) -> Tensor:
         """The loss of a batch. relevant: each text's label numbers, or (texts, labels)."""
-        rows = relevant if issparse(relevant) else csr_of_rows(relevant, self.labels)
+        rows: Csr = relevant if issparse(relevant) else csr_of_rows(relevant, self.labels)
+        if rows.nnz and not 0 <= rows.indices.min() <= rows.indices.max() < self.labels:
+            raise ValueError(f"there are {self.labels:,} labels; give numbers below that, from 0")
         return self.loss(vectors, rows) / max(1, len(vectors))
 
     def loss(self, vectors: Tensor, relevant: Csr) -> Tensor:
