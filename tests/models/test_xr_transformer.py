@@ -19,6 +19,7 @@ from xmtc.core.config import merged
 from xmtc.core.tree import LabelTree
 from xmtc.data.planted import planted
 from xmtc.models import xr_transformer
+from xmtc.models.api import config_of
 from xmtc.models.xr_course import active_nodes, epochs_by_level
 from xmtc.neural.heads.active import Active
 from xmtc.neural.settings import TrainingConfig
@@ -118,7 +119,7 @@ def test_every_way_to_train_finds_the_planted_labels(changes):
 def test_a_frozen_encoder_stays_as_it_was_made_and_a_taught_one_changes():
     from xmtc.neural.encoders.encoder import make_encoder
 
-    config = xmtc.plan("xr_transformer", planted(), quick()).settings
+    config = config_of("xr_transformer", quick())
     before = make_encoder([], config.encoder).body.state_dict()
     for changes, same in ((FROZEN, True), ({}, False)):
         model = xmtc.train("xr_transformer", planted(), quick(**changes))
