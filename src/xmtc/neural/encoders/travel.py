@@ -63,7 +63,7 @@ def encoder_from(parts: Parts, name: str, config: EncoderConfig) -> TextEncoder:
         encoder = TextEncoder(body, tokenizer, layout, config).to(device())
         _try_out(encoder)
         encoder.finish()
-    except (StoreError, MemoryError):  # a machine that is too small is no damage
+    except (StoreError, MemoryError, torch.OutOfMemoryError):  # too small a machine is no damage
         raise
     # Strangers wrote the folder: tokenizers raises bare Exceptions, transformers may fail anywhere.
     except Exception as error:
