@@ -66,9 +66,10 @@ def measure(task: dict[str, Any]) -> dict[str, Any]:
     np.random.seed(task["seed"])
     texts, asked, features, relevant, rows = load(task)
     params = settings(task)
-    levels, plan = planned(task, texts, features, relevant, params)
+    levels, embedded, plan = planned(task, texts, features, relevant, params)
+    params = settings(task, levels, inherit=not embedded)
     forget_peak()
-    model, fit = timed(lambda: train(texts, features, relevant, settings(task, levels)))
+    model, fit = timed(lambda: train(texts, features, relevant, params))
     memory = peak()
     with tempfile.TemporaryDirectory(dir=task["folder"]) as place:
         model.save(place)
@@ -84,6 +85,7 @@ def measure(task: dict[str, Any]) -> dict[str, Any]:
             "train_seconds": fit.seconds, "train_cpu_seconds": fit.cpu_seconds,
             "peak_mb": memory, "model_mb": size / MEGABYTE, "rank_seconds": cost.seconds, **single,
             "steps": sum(levels), "levels": levels, "plan": plan,
+            "inherited_heads": not embedded,
             "epochs": round(sum(levels) * BATCH / len(texts), 2)}  # fmt: skip
 
 
@@ -96,7 +98,7 @@ def load(task: dict[str, Any]) -> Any:
     return texts, asked, features, relevant, rows
 
 
-def settings(task: dict[str, Any], levels: list[int] | None = None) -> Any:
+def settings(task: dict[str, Any], levels: list[int] | None = None, inherit: bool = False) -> Any:
     """(train params, pred params): its defaults, or what its authors publish for Eurlex-4K."""
     train = XTransformer.TrainParams.from_dict({}, recursive=True)
     ranking = XTransformer.PredParams.from_dict({}, recursive=True)
@@ -116,6 +118,8 @@ def settings(task: dict[str, Any], levels: list[int] | None = None) -> Any:
         train.refined_indexer_params.nr_splits = 8
         reader.only_topk, reader.post_processor = 5, "l3-hinge"
         _published_ranker(train.ranker_params, ranking.ranker_params)
+    if inherit:
+        matcher.bootstrap_method = "inherit"
     if levels:
         train.matcher_params_chain = [_with_steps(matcher, steps, task) for steps in levels]
         ranking.matcher_params_chain = [reader] * len(levels)
@@ -152,8 +156,9 @@ def rank(model: Any, texts: list[str], rows: Any, task: dict[str, Any]) -> Any:
 
 def planned(
     task: dict[str, Any], texts: list[str], features: Any, relevant: Any, params: Any
-) -> tuple[list[int], dict[str, float]]:
-    """Steps of each level, and the seconds by which they were chosen."""
+) -> tuple[list[int], bool, dict[str, float]]:
+    """Steps of each level, whether there is time to embed all texts after each, and by what
+    seconds both were chosen."""
     start = time.perf_counter()
     vectors = LabelEmbeddingFactory.create(relevant, features, method="pifa")
     tree = Indexer.gen(vectors, train_params=params[0].preliminary_indexer_params)
@@ -161,11 +166,14 @@ def planned(
     XLinearModel.train(features, relevant, C=tree, threads=task["threads"])
     linear = time.perf_counter() - start
     step, text = _pace(task, texts[:PROBE_TEXTS], PROBE_STEPS)
-    embedding = depth * len(texts) * text
+    reading = len(texts) * text
+    linear_heads = linear + depth * reading <= LEAST_SHARE * task["minutes"] * 60
+    embedding = reading * (depth if linear_heads else 1)
     left = max(task["minutes"] * 60 - linear - embedding, LEAST_SHARE * task["minutes"] * 60)
     shares = [SHARES[min(level, len(SHARES) - 1)] for level in range(depth)]
     steps = [max(LEAST_STEPS, int(left / step * share / sum(shares))) for share in shares]
-    return steps, {"linear_seconds": linear, "embedding_seconds": embedding, "step_seconds": step}
+    plan = {"linear_seconds": linear, "embedding_seconds": embedding, "step_seconds": step}
+    return steps, linear_heads, plan
 
 
 def pace(task: dict[str, Any]) -> dict[str, Any]:

@@ -86,17 +86,23 @@ def trained(job: Job, options: Options) -> tuple[Path, Measurement]:
     place = options.work / f"{job.data}-{job.name}"
     asked = {"job": repr(job), "threads": options.threads, "seed": options.seed,
              "subset": options.subset, "defaults": _defaults(job.kind)}  # fmt: skip
+    return place / "model", kept(place, asked, lambda: alone(_train, job, options, place))
+
+
+def kept(place: Path, asked: dict[str, Any], make: Callable[[], Measurement]) -> Measurement:
+    """What was made here before for the same question, or is made now; failures are not kept."""
     if _read(place / "asked.json") != asked:
         shutil.rmtree(place, ignore_errors=True)  # of another training, whole or not
         place.mkdir(parents=True)
         (place / "asked.json").write_text(json.dumps(asked))
     done = _read(place / "figures.json")
     if done:
-        say(f"{job.data}, {job.name}: trained before, at commit {done['trained_commit']}")
-        return place / "model", done
-    done = alone(_train, job, options, place)
-    (place / "figures.json").write_text(json.dumps(done))
-    return place / "model", done
+        say(f"{place.name}: trained before, at commit {done['trained_commit']}")
+        return done
+    done = make()
+    if "failed" not in done:
+        (place / "figures.json").write_text(json.dumps(done))
+    return done
 
 
 def training_row(job: Job, options: Options) -> tuple[Path, Measurement]:

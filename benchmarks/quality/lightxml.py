@@ -17,6 +17,7 @@ from benchmarks.peers.ask import Peer, PeerFailed
 from benchmarks.process import alone
 from benchmarks.quality import _cells
 from benchmarks.quality._cells import Job
+from benchmarks.record import source
 
 if TYPE_CHECKING:
     from xmtc import Dataset, Model
@@ -34,6 +35,7 @@ SETTINGS: dict[str, Any] = {
     "validation_texts": 1000,  # of the training part
     "validations": 6,  # within a training: points of the learning curve, and checkpoints
     "k": 10,
+    "tokens_of_peer": {"eurlex4k-proxy": 256, "debian-deps": 128},  # of a text; ours: 256
     "learning_rate_of_peer": 1e-4,  # its default; the published settings, for BERT-base, have 5e-5
     "remarks": [
         "lightxml: default settings and the bundled MiniLM; as many epochs as fit --minutes, by a "
@@ -44,11 +46,14 @@ SETTINGS: dict[str, Any] = {
         "on the validation texts, with a linear_tree that was not taught them, then used with the "
         "linear_tree of all texts",
         "the test texts are ranked once by each system, after everything was chosen",
-        "PECOS: the same MiniLM weights and length, the same TF-IDF matrix as linear_tree, "
-        "all training texts; number of steps such that clustering, tokenising, fine-tuning on each "
+        "PECOS: the same MiniLM weights, the same TF-IDF matrix as linear_tree, all training "
+        "texts; 128 tokens, its default, on debian-deps, where it would fill up all texts to 256 "
+        "(median 78); number of steps such that clustering, tokenising, fine-tuning on each "
         "level, embedding and its ranker together take --minutes, by a probe beforehand, shared "
-        "among the levels like in its published settings; half of the minutes are for steps even "
-        "where the rest takes more than the other half, so that it may take longer than allowed",
+        "among the levels like in its published settings. Where embedding all texts after each "
+        "level takes more than half of the minutes, levels inherit their weights (one of its "
+        "settings) and only the last one's texts are embedded; half of the minutes are for steps "
+        "even where the rest takes more than the other half, so that it may take longer",
         "xrt: its defaults, but batches of 32, which are faster here than its 8; xrt-published: "
         "what its authors publish for Eurlex-4K (tfn+man negatives, weighted squared hinge, "
         "leaves of 16, l3-hinge), but its learning rate",
@@ -228,18 +233,27 @@ def _peer(mode: str) -> Callable[[str, Options], Measurement]:
 
 def ask_peer(mode: str, name: str, options: Options) -> Measurement:
     """XR-Transformer in its own environment; the same weights, features and minutes."""
+
+    tokens = SETTINGS["tokens_of_peer"][name]
+    task = {"mode": mode, "minutes": options.minutes, "k": SETTINGS["k"], "tokens": tokens,
+            "threads": options.threads, "seed": options.seed,
+            "rate": SETTINGS["learning_rate_of_peer"]}  # fmt: skip
+    place = options.work / f"{name}-pecos-{mode}"
+    return _cells.kept(place, {**task, "subset": options.subset},
+                       lambda: _asked_peer(task, name, options))  # fmt: skip
+
+
+def _asked_peer(task: dict[str, Any], name: str, options: Options) -> Measurement:
     from xmtc.evaluation.report import evaluate_ranking
 
     train = with_texts(dataset(options, name))
     test = _cells.asked(options, name).named_in(train.labels)
     with tempfile.TemporaryDirectory() as folder:
-        tokens = write_for_peer(Path(folder), train, list(test.texts))
-        task = {"folder": folder, "mode": mode, "minutes": options.minutes, "k": SETTINGS["k"],
-                "threads": options.threads, "seed": options.seed, "tokens": tokens,
-                "rate": SETTINGS["learning_rate_of_peer"]}  # fmt: skip
+        write_for_peer(Path(folder), train, list(test.texts))
         try:
             with Peer("pecos", "pecos_xrt.py") as peer:
-                answer = peer.ask_within(4 * options.minutes + options.limit_minutes, task)
+                minutes = 4 * options.minutes + options.limit_minutes
+                answer = peer.ask_within(minutes, {**task, "folder": folder})
                 answer["version"] = peer.about["version"]
         except PeerFailed as problem:
             return {"failed": str(problem)}
@@ -248,11 +262,12 @@ def ask_peer(mode: str, name: str, options: Options) -> Measurement:
         ranking = _ranking(Path(folder) / "ranking.npz", SETTINGS["k"])
     metrics = evaluate_ranking(ranking, test.relevant, train.trained_on(), ks=_cells.KS).metrics
     answer["texts_per_second"] = len(test) / answer.pop("rank_seconds")
-    return {**answer, **{what: metrics[what] for what in _cells.METRICS}}
+    figures = {what: metrics[what] for what in _cells.METRICS}
+    return {**answer, **figures, "trained_commit": source()["commit"][:9]}
 
 
-def write_for_peer(folder: Path, train: Any, asked: Sequence[str]) -> int:
-    """Texts, matrices and the encoder; returns the length at which texts are cut."""
+def write_for_peer(folder: Path, train: Any, asked: Sequence[str]) -> None:
+    """Texts, matrices and the encoder."""
     from xmtc.models import lightxml, linear_tree
     from xmtc.neural.encoders.places import find
     from xmtc.text import tfidf
@@ -262,9 +277,7 @@ def write_for_peer(folder: Path, train: Any, asked: Sequence[str]) -> int:
     for part, matrix in matrices.items():
         sp.save_npz(folder / part, sp.csr_matrix(matrix))
     (folder / "texts.json").write_text(json.dumps([list(train.texts), list(asked)]))
-    config = lightxml.Config().encoder
-    shutil.copytree(find(config.name), folder / "encoder")
-    return config.max_tokens
+    shutil.copytree(find(lightxml.Config().encoder.name), folder / "encoder")
 
 
 def _ranking(path: Path, k: int) -> Any:
