@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.kit import Measurement
+from benchmarks.plots import Point
 from benchmarks.quality import results
 from benchmarks.quality._standing import (
     DATA,
@@ -23,7 +24,7 @@ from xmtc.evaluation.reference import published
 
 PARTS = {"eurlex57k": (45_000, 6_000)}  # training and test texts, where figures are published
 QUALITY = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@5")
-COSTS = ["training min", "ms/text", "MB", "peak MB", "min allowed"]
+COSTS = ["training", "ms/text", "MB", "peak MB", "min allowed"]
 README_SET = ("eurlex57k", FIRST)  # the first of them that both sides are measured on
 Row = tuple[str, Measurement, Record]  # system, its row, where it is from
 
@@ -47,7 +48,7 @@ def _section(data: str, cells: Cells) -> str:
 def _table(data: str, rows: Sequence[Row]) -> str:
     theirs = published(data, *PARTS[data]) if data in PARTS else []
     names = (*QUALITY, *(["RP@5"] if theirs else []))
-    lines = [[_name(key, row), *_figures(row, names)] for key, row, _ in rows]
+    lines = [[_name(key, row), *_figures(key, row, names)] for key, row, _ in rows]
     lines += [[f"*published: {each.system}*", *_of_paper(each.metrics, names)] for each in theirs]
     sources = dict.fromkeys(each.source for each in theirs)
     said = [f"Published figures are those of {source}." for source in sources]
@@ -71,20 +72,31 @@ def _title(key: str) -> str:
     return results.SYSTEMS[key].title
 
 
-def _figures(row: Measurement, names: Sequence[str]) -> list[str]:
+def _figures(key: str, row: Measurement, names: Sequence[str]) -> list[str]:
     if "failed" in row:
         return [row["failed"], *[""] * (len(names) - 1 + len(COSTS))]
-    return [*(_number(row.get(name), "{:.1f}") for name in names), *_costs(row)]
+    return [*(_quality(row, name) for name in names), *_costs(key, row)]
 
 
-def _costs(row: Measurement) -> list[str]:
+def _quality(row: Measurement, name: str) -> str:
+    """With half of its 95 % interval at P@5, where the row has one."""
+    low, high = row.get("intervals", {}).get(name, (0, 0)) if name == "P@5" else (0, 0)
+    sure = f" ± {(high - low) / 2:.1f}" if high else ""
+    return _number(row.get(name), "{:.1f}") + sure
+
+
+def _costs(key: str, row: Measurement) -> list[str]:
     seconds = train_seconds(row)
+    allowed = row.get("minutes") if results.SYSTEMS[key].models else None
     return [
-        "" if seconds is None else short(seconds / 60),
+        "" if seconds is None else _time(seconds),
         *(_number(row.get(what)) for what in ("single_p50_ms", "model_mb", "peak_mb")),
-        _number(row.get("minutes") if row.get("epochs") or "members" in row or "kept" in row
-                else None, "{:g}"),
-    ]  # fmt: skip
+        _number(allowed, "{:g}"),
+    ]
+
+
+def _time(seconds: float) -> str:
+    return f"{short(seconds)} s" if seconds < 60 else f"{short(seconds / 60)} min"
 
 
 def _number(value: float | None, form: str = "") -> str:
@@ -99,9 +111,10 @@ def train_seconds(row: Measurement) -> float | None:
 
 
 def _notes(rows: Sequence[Row]) -> list[str]:
-    old = [key for key, row, _ in rows if key in results.OURS and not same_defaults(row)]
-    return ["† with the default settings of its commit, which may differ from today's."] if old \
-        else []  # fmt: skip
+    if all(same_defaults(row) for key, row, _ in rows if key in results.OURS):
+        return []
+    return ["† with the default settings of its commit, which may differ from today's, and without "
+            "the time that features take where that benchmark gave them."]  # fmt: skip
 
 
 def _missing(data: str, cells: Cells) -> str:
@@ -126,7 +139,8 @@ def in_short(cells: Cells, plot: str, more: str) -> str:
     if not rows:
         return ""
     data = rows[0][1]["data"]
-    lines = [[_name(key, row), *_figures(row, QUALITY)[:-2]] for key, row, _ in rows]
+    lines = [[_name(key, row).removesuffix(" †"), *_figures(key, row, QUALITY)[:-2]]
+             for key, row, _ in rows]  # fmt: skip
     machine = rows[0][2]["machine"]
     table = markdown([f"{data}, test set", *QUALITY, *COSTS[:-2]], lines)
     return "\n\n".join([
@@ -157,24 +171,20 @@ def _one_each(peers: Sequence[Row]) -> list[Row]:
     return list(found.values())
 
 
-def points(cells: Cells, data: str, cost: str) -> list[tuple[str, bool, float, float]]:
-    """Title, whether it is ours, cost and P@5 of each system that has both; cheapest first."""
+def panels(cells: Cells, cost: str, names: Sequence[str] = DATA) -> dict[str, list[Point]]:
+    """The points of each data set that has some."""
+    found = {data: points(cells, data, cost) for data in names}
+    return {data: some for data, some in found.items() if some}
+
+
+def points(cells: Cells, data: str, cost: str) -> list[Point]:
+    """Each system that has this cost and P@5, the cheapest first."""
     found = []
     for key, row, _ in measured(cells, data):
         value = train_seconds(row) if cost == "train_seconds" else row.get(cost)
         if value and "P@5" in row:
-            found.append((_title(key), key in results.OURS, float(value), float(row["P@5"])))
-    return sorted(found, key=lambda point: point[2])
-
-
-def front(found: Sequence[tuple[str, bool, float, float]]) -> list[str]:
-    """Those that nothing cheaper surpasses."""
-    best, names = 0.0, []
-    for name, _, _, quality in found:
-        if quality > best:
-            best = quality
-            names.append(name)
-    return names
+            found.append(Point(_title(key), key in results.OURS, float(value), float(row["P@5"])))
+    return sorted(found, key=lambda point: point.cost)
 
 
 def decile_rows(cells: Cells) -> dict[str, list[Row]]:
