@@ -146,7 +146,8 @@ def draw_gains(
 def draw_fronts(
     panels: Mapping[str, Sequence[Point]], cost: str, path: Path, records: Sequence[Record]
 ) -> None:
-    """P@5 by cost, a panel for each data set; those that nothing cheaper surpasses are named."""
+    """P@5 by cost, a panel for each data set; named are those that nothing cheaper surpasses, and
+    the best of the others."""
     with _figure(len(panels), path, records) as all_axes:
         for axes, (data, points) in zip(all_axes, panels.items(), strict=True):
             best = front(points)
@@ -156,12 +157,14 @@ def draw_fronts(
                 some = [point for point in points if point.ours == ours]
                 axes.scatter([point.cost for point in some], [point.quality for point in some],
                              s=14, color=color, label=label)  # fmt: skip
-            for point in best:
+            theirs = max((point for point in points if not point.ours),
+                         key=lambda point: point.quality, default=None)  # fmt: skip
+            for point in best + [theirs] * (theirs is not None and theirs not in best):
                 axes.annotate(point.name, point[2:], xytext=(3, -8), fontsize=6,
                               textcoords="offset points")  # fmt: skip
             axes.set(title=data, xlabel=cost, ylabel="P@5", xscale="log")
             axes.margins(x=0.2)
-            axes.legend(frameon=False, fontsize=7, loc="lower right")
+            axes.legend(frameon=False, fontsize=7)
 
 
 def front(points: Sequence[Point]) -> list[Point]:
