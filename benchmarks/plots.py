@@ -157,9 +157,8 @@ def draw_fronts(
                 some = [point for point in points if point.ours == ours]
                 axes.scatter([point.cost for point in some], [point.quality for point in some],
                              s=14, color=color, label=label)  # fmt: skip
-            theirs = max((point for point in points if not point.ours),
-                         key=lambda point: point.quality, default=None)  # fmt: skip
-            for point in best + [theirs] * (theirs is not None and theirs not in best):
+            others = sorted((point.quality, point) for point in points if not point.ours)
+            for point in dict.fromkeys([*best, *(point for _, point in others[-1:])]):
                 axes.annotate(point.name, point[2:], xytext=(3, -8), fontsize=6,
                               textcoords="offset points")  # fmt: skip
             axes.set(title=data, xlabel=cost, ylabel="P@5", xscale="log")

@@ -144,9 +144,9 @@ def in_short(cells: Cells, plot: str, more: str) -> str:
     machine = rows[0][2]["machine"]
     table = markdown([f"{data}, test set", *QUALITY, *COSTS[:-2]], lines)
     return "\n\n".join([
-        table, f"![P@5 by minutes of training]({plot})",
-        f"{machine['cores']} cores of {machine['cpu']}. [All systems, six data sets, and how it "
-        f"was measured]({more}).",
+        table, f"![P@5 by time of training]({plot})",
+        f"{machine['cores']} cores of {machine['cpu']}, no graphics processor; linear peers get "
+        f"their features ready-made. [All systems, six data sets, and how it was measured]({more})."
     ])  # fmt: skip
 
 
@@ -205,7 +205,7 @@ def frequencies(where: Path = RESULTS) -> list[tuple[Measurement, Record]]:
 def plots_of(cells: Cells, time: str, latency: str, deciles: str, zipf: str) -> str:
     """Those for which there are records."""
     wanted = {
-        f"![P@5 by minutes of training, a panel for each data set]({time})": bool(cells),
+        f"![P@5 by time of training, a panel for each data set]({time})": bool(cells),
         f"![P@5 by milliseconds for one text]({latency})": bool(cells),
         f"![what labels add to P@5, from frequent to rare]({deciles})": bool(decile_rows(cells)),
         f"![texts by rank of the label]({zipf})": bool(frequencies()),

@@ -126,7 +126,8 @@ def _run(asked: argparse.Namespace, kind: str, name: str | None, home: Path) -> 
     if not asked.no_record:
         record.append(home / "results" / f"{kind}_{name}.jsonl", about, measured, claims)
     _print_measurements(about["benchmark"], measured)
-    _print_claims(claims)
+    if claims:
+        _print_claims(claims)
     return 0 if all(claim.holds for claim in claims) else 1
 
 

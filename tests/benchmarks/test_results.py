@@ -26,9 +26,11 @@ from hypothesis import strategies as st
 from tests.benchmarks.test_run import run, runner
 from tests.benchmarks.test_tables import claim, record
 
+import xmtc
 from xmtc import Ranking
 from xmtc.core.arrays import as_csr
 from xmtc.core.dataset import TrainedOn
+from xmtc.data.planted import planted
 
 TODAY = {"linear_tree": _cells.defaults("linear_tree")}
 
@@ -160,6 +162,28 @@ def test_every_job_names_its_kind_and_a_folder_of_its_own(monkeypatch):
     assert len({job.name for job in jobs.values()}) == len(jobs)
     assert all((job.kind,) == results.SYSTEMS[key].kinds for key, job in jobs.items())
     assert all((job.minutes > 0) == (key in _standing.SINGLES) for key, job in jobs.items())
+
+
+def test_weights_of_an_ensemble_are_learned_on_the_dev_part(tmp_path, monkeypatch):
+    (tmp_path / "toy").mkdir()
+    for part in ("trn", "dev", "tst"):
+        xmtc.write_dataset(planted(texts=60), tmp_path / "toy" / f"{part}.jsonl.gz")
+    places = [tmp_path / "good", tmp_path / "bad"]
+    for place, kind in zip(places, ("one_vs_all", "most_frequent"), strict=True):
+        xmtc.save(xmtc.train(kind, planted(texts=60)), place)
+    monkeypatch.setattr(_cells._figures, "RESAMPLES", 20)
+    found = results._measure_learned(places, "toy", Options(data=tmp_path, threads=1))
+    assert found["members"][0] == "one_vs_all"
+    assert found["P@1"] > 60
+    assert found["batch_p50_ms"] > 0
+
+
+def test_which_two_are_best_must_be_known_before_they_are_combined(tmp_path, monkeypatch):
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy" / "dev.jsonl.gz").touch()
+    monkeypatch.setattr(results, "standing", dict)
+    with pytest.raises(BenchmarkError, match="measure all of lightxml, xr_transformer"):
+        results._learned("toy", Options(data=tmp_path))
 
 
 FAKE = '''
