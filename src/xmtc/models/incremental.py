@@ -85,7 +85,7 @@ def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
     if unknown:
         tree = _linear_tree(add_labels(tree, new))
     both = _joined(old.named_in(tree.labels), new.named_in(tree.labels), len(tree.labels))
-    features = as_csr(sp.vstack([tree.encode(part.inputs) for part in (old, new)]))
+    features = as_csr(sp.vstack([tree.encode_to_learn(part.inputs) for part in (old, new)]))
     fresh = np.arange(both.shape[0]) >= len(old)
     config = tree.config
     forests = kept_as(config, (
@@ -131,11 +131,11 @@ def _shown(
 
     A label that has none learns from its own text, or from its name if there is no text.
     """
-    rows = [] if examples is None else [tree.encode(examples.inputs)]
+    rows = [] if examples is None else [tree.encode_to_learn(examples.inputs)]
     bare = _bare(relevant)
     if len(bare):
         own = [texts.get(new[place], new[place]) for place in bare]
-        rows.append(unit_rows(tree.encode(own)))
+        rows.append(unit_rows(tree.encode_to_learn(own)))
         relevant = sp.vstack([relevant, csr_of_rows([[place] for place in bare], len(new))])
     return as_csr(sp.vstack(rows)), as_csr(relevant)
 
