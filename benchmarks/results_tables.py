@@ -188,9 +188,19 @@ def points(cells: Cells, data: str, cost: str) -> list[Point]:
 
 
 def decile_rows(cells: Cells) -> dict[str, list[Row]]:
-    """By data set, at most six systems whose P@5 is known by label frequency, best first."""
-    found = {data: [row for row in measured(cells, data) if row[1].get("deciles")] for data in DATA}
-    return {data: rows[:6] for data, rows in found.items() if rows}
+    """By data set, the best four of ours and two peers whose P@5 is known by label frequency."""
+    found = {}
+    for data in DATA:
+        known = [row for row in measured(cells, data) if row[1].get("deciles")]
+        ours = [row for row in known if row[0] in results.OURS]
+        found[data] = ours[:4] + [row for row in known if row not in ours][:2]
+    return {data: rows for data, rows in found.items() if rows}
+
+
+def decile_lines(cells: Cells) -> dict[str, list[tuple[str, list[float]]]]:
+    """What `plots.draw_deciles` draws."""
+    return {data: [(_title(key), row["deciles"]) for key, row, _ in rows]
+            for data, rows in decile_rows(cells).items()}  # fmt: skip
 
 
 def frequencies(where: Path = RESULTS) -> list[tuple[Measurement, Record]]:

@@ -117,10 +117,10 @@ def _plots_of_results() -> list[tuple[Path, list[tables.Record], Callable[[], No
     cells, made = _standing.standing(), results_tables
     every = _standing.records_of(list(cells.values()))
     short = made.shown_in_short(cells)
-    tenths = made.decile_rows(cells)
-    rows = [row for some in tenths.values() for row in some]
-    lines = {data: [(row["system"], row["deciles"]) for _, row, _ in some]
-             for data, some in tenths.items()}  # fmt: skip
+    tenths = _standing.records_of(
+        [row for some in made.decile_rows(cells).values() for row in some]
+    )
+    lines = made.decile_lines(cells)
     counts = made.frequencies()
     by_time, by_latency = (made.panels(cells, what) for what in ("train_seconds", "single_p50_ms"))
     one = made.panels(cells, "train_seconds", [row["data"] for _, row, _ in short[:1]])
@@ -129,11 +129,7 @@ def _plots_of_results() -> list[tuple[Path, list[tables.Record], Callable[[], No
         (BY_TIME, every, lambda: plots.draw_fronts(by_time, time, BY_TIME, every)),
         (BY_LATENCY, every, lambda: plots.draw_fronts(by_latency, latency, BY_LATENCY, every)),
         (IN_SHORT, every if one else [], lambda: plots.draw_fronts(one, time, IN_SHORT, every)),
-        (
-            DECILES,
-            _standing.records_of(rows),
-            lambda: plots.draw_deciles(lines, DECILES, _standing.records_of(rows)),
-        ),
+        (DECILES, tenths, lambda: plots.draw_deciles(lines, DECILES, tenths)),
         (
             FREQUENCY,
             _standing.records_of(counts),

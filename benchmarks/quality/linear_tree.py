@@ -112,6 +112,7 @@ def compare(name: str, cells: list[tuple[Contender, int]], options: Options) -> 
                 answer = _ask(system, trees, folder, options)
                 if "failed" not in answer:
                     answer |= quality_of(_ranking(Path(folder)), test, train.trained_on())
+                    answer["texts_per_second"] = len(test) / answer["rank_seconds"]
                 figures.append(answer)
                 say(f"{name}, {system.name}, {trees} trees, round {number}: {_in_short(answer)}")
     return [
