@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.kit import Measurement
+from benchmarks.neural_tables import records_of
 from benchmarks.plots import Point
 from benchmarks.quality import results
 from benchmarks.quality._standing import (
@@ -16,7 +17,6 @@ from benchmarks.quality._standing import (
     Cells,
     best_two,
     measured,
-    records_of,
     same_defaults,
 )
 from benchmarks.tables import RESULTS, Record, captions, claims_table, markdown, records, short

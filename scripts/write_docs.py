@@ -115,9 +115,9 @@ def stale_plots() -> dict[Path, Callable[[], None]]:
 
 def _plots_of_results() -> list[tuple[Path, list[tables.Record], Callable[[], None]]]:
     cells, made = _standing.standing(), results_tables
-    every = _standing.records_of(list(cells.values()))
+    every = neural_tables.records_of(list(cells.values()))
     short = made.shown_in_short(cells)
-    tenths = _standing.records_of(
+    tenths = neural_tables.records_of(
         [row for some in made.decile_rows(cells).values() for row in some]
     )
     lines = made.decile_lines(cells)
@@ -132,7 +132,7 @@ def _plots_of_results() -> list[tuple[Path, list[tables.Record], Callable[[], No
         (DECILES, tenths, lambda: plots.draw_deciles(lines, DECILES, tenths)),
         (
             FREQUENCY,
-            _standing.records_of(counts),
+            neural_tables.records_of(counts),
             lambda: plots.draw_frequencies(counts, FREQUENCY),
         ),
     ]

@@ -5,7 +5,6 @@ Rows of other benchmarks' records count too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from statistics import mean
@@ -109,12 +108,3 @@ def measured(cells: Cells, data: str) -> list[tuple[str, Measurement, Record]]:
     """The rows of one data set: best P@5 first, what failed last."""
     rows = [(key, *cell) for (name, key), cell in cells.items() if name == data]
     return sorted(rows, key=lambda row: -row[1].get("P@5", 0.0))
-
-
-def records_of(rows: Sequence[tuple[Any, ...]]) -> list[Record]:
-    """The records that rows are from, each once."""
-    found: list[Record] = []
-    for *_, record in rows:
-        if record not in found:
-            found.append(record)
-    return found

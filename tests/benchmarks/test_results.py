@@ -312,11 +312,10 @@ def test_plots_are_the_same_for_the_same_rows(tmp_path):
     tenths = results_tables.decile_lines(cells)
     panels = results_tables.panels(cells, "train_seconds")
     assert len(panels) == len(tenths) == 4
-    assert [name for name, _ in tenths.pop("eurlex57k")] == ["linear_tree", "PECOS XR-Linear"]
-    for data in _standing.DATA[2:4]:
-        del tenths[data]  # one panel is enough
+    assert [name for name, _ in tenths["eurlex57k"]] == ["linear_tree", "PECOS XR-Linear"]
+    one = {"eurlex57k": panels["eurlex57k"]}
     for name in "ab":
-        plots.draw_fronts(panels, "s", tmp_path / f"{name}1.svg", [own()])
+        plots.draw_fronts(one, "s", tmp_path / f"{name}1.svg", [own()])
         plots.draw_deciles(tenths, tmp_path / f"{name}2.svg", [own()])
         plots.draw_frequencies(counts, tmp_path / f"{name}3.svg")
     for number in "123":
