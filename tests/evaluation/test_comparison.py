@@ -181,6 +181,12 @@ def test_names_and_texts_in_the_page_are_words_and_never_markup():
     assert "\u202e" not in page
 
 
+def test_a_page_without_examples_has_no_empty_sections():
+    found = compared(*case(8))
+    assert "<h3>Texts</h3>" in page_of(found, METRICS, 1)
+    assert "<h3>Texts</h3>" not in page_of(found, METRICS, 0)
+
+
 def test_the_page_asks_the_network_for_nothing():
     page = page_of(compared(*case(8)), METRICS)
     assert "://" not in page
