@@ -92,7 +92,7 @@ def _laid(found: Evidence, name: str, estimate: float, drawn: Doubles) -> Double
     """
     if name in found.shares or not len(drawn):
         return drawn
-    return drawn - drawn.mean() + estimate
+    return np.asarray(drawn - drawn.mean() + estimate)
 
 
 def _p_value(estimate: float, laid: Doubles) -> float:
