@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -111,6 +112,7 @@ def test_evaluate_prints_percent_under_the_usual_names(capfd, folder):
     assert "@2" in output
     assert "nDCG" in output
     assert "tail" in output
+    assert re.search(r"unseen +0 +0 +–", output)
 
 
 def test_combine_makes_one_model_of_several(capfd, folder, tmp_path):
@@ -130,11 +132,20 @@ def test_combine_makes_one_model_of_several(capfd, folder, tmp_path):
     assert sum(found["weights"].values()) == pytest.approx(1)
     code, output, _ = xmtc(
         capfd, "combine", tmp_path / "learned", *both, "--validation", folder / "tst.jsonl.gz",
-        "--overwrite",
+        "--how", "rank_average", "--set", "metric=P@1", "--overwrite",
     )  # fmt: skip
     assert "with equal weights" in output
+    assert f"Left out, because of weight 0: {tmp_path / 'floor'}" in output
+    assert "Combined 1 model with 12 labels" in output
     code, output, _ = xmtc(capfd, "inspect", tmp_path / "plain")
     assert "members.1.kind" in output
+    assert f"{folder / 'trn.jsonl'} (200 texts)" in output
+    assert "one_vs_all,most_frequent" in output
+    assert "{'" not in output
+    code, output, _ = xmtc(capfd, "explain", tmp_path / "plain", "sign3a", "-k1")
+    assert "explained by one_vs_all, member 1 of 2" in output
+    code, output, _ = xmtc(capfd, "explain", tmp_path / "plain", "sign3a", "-k1", "--json")
+    assert json.loads(output)[0]["by"] == "one_vs_all, member 1 of 2"
     code, output, _ = xmtc(capfd, "predict", tmp_path / "learned", "--text", "sign3a sign3b", "-k1")
     assert "label 0003" in output
 
@@ -150,6 +161,10 @@ def test_compare_says_who_is_better_and_where(capfd, folder, tmp_path):
         assert said in output
     assert "open it in a browser" in output
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert re.search(r"unseen +0 +– +– +– +–", output)
+    code, _, errors = xmtc(capfd, *asked, "--html", page)
+    assert (code, "already there" in errors, "--overwrite" in errors) == (1, True, True)
+    assert xmtc(capfd, *asked, "--html", page, "--overwrite")[0] == 0
     values = json.loads(xmtc(capfd, *asked, "--json", "--top", 2)[1])
     assert values["versus"][str(folder / "model")]["metrics"]["P@1"]["low"] > 0
     assert values["resamples"] == 50
@@ -174,9 +189,11 @@ def test_compare_refuses_what_cannot_be_before_it_works(capfd, folder, tmp_path)
 
 def test_combine_refuses_what_cannot_be_before_it_works(capfd, folder, tmp_path):
     model, out = folder / "model", tmp_path / "out"
-    code, _, errors = xmtc(capfd, "combine", model, model)
+    code, _, errors = xmtc(capfd, "combine", model, model, model)
     assert code == 1
     assert "--overwrite" in errors
+    code, _, errors = xmtc(capfd, "combine", out, model)
+    assert (code, "two or more models" in errors) == (1, True)
     code, _, errors = xmtc(capfd, "combine", out, model, tmp_path / "missing")
     assert code == 1
     assert "there is no such folder" in errors
@@ -302,6 +319,15 @@ def test_doctor_finds_what_is_wrong_and_draws(capfd, folder, tmp_path):
     assert code == 0
     assert "words per text" in output
     assert (tmp_path / "zipf.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_doctor_counts_no_words_of_features_and_misses_labels(capfd, tmp_path):
+    (tmp_path / "xc.txt").write_text("2 3 2\n0 0:1.0\n0,1 1:0.5 2:1.0\n")
+    code, output, _ = xmtc(capfd, "data", "doctor", tmp_path / "xc.txt")
+    assert (code, "labels per text" in output, "words per text" in output) == (0, True, False)
+    (tmp_path / "bare.jsonl").write_text('{"text": "a word", "labels": []}\n')
+    code, output, _ = xmtc(capfd, "data", "doctor", tmp_path / "bare.jsonl")
+    assert "✗ No text has a label" in output
 
 
 @pytest.fixture
@@ -434,6 +460,15 @@ def test_convert_writes_json_lines(capfd, folder, tmp_path):
     assert (row["text"], sorted(row["labels"])) == ("olive oil", ["fish", "trade"])
 
 
+def test_one_text_with_one_label_is_said_in_the_singular(capfd, tmp_path):
+    (tmp_path / "one.jsonl").write_text('{"text": "a word", "labels": ["x"]}\n')
+    train = ["train", "most_frequent", tmp_path / "one.jsonl", "--out", tmp_path / "m"]
+    assert "on 1 text with 1 label in" in xmtc(capfd, *train)[1]
+    convert = ["data", "convert", tmp_path / "one.jsonl", tmp_path / "one.csv"]
+    assert "Wrote 1 text with 1 label to" in xmtc(capfd, *convert)[1]
+    assert "1 text, 1 label" in xmtc(capfd, "data", "doctor", tmp_path / "one.jsonl")[1]
+
+
 def test_skipped_lines_are_counted(capfd, tmp_path):
     (tmp_path / "d.jsonl").write_text('{"text": "a word", "labels": ["x"]}\nnot json\n')
     train = ["train", "most_frequent", tmp_path / "d.jsonl", "--out", tmp_path / "m"]
@@ -504,8 +539,15 @@ def test_completion_suggests_commands():
 def test_version_names_what_it_runs_on(capfd):
     code, output, _ = xmtc(capfd, "version", "--json")
     assert code == 0
-    assert {"xmtc", "python", "numpy", "numba"} <= set(json.loads(output))
+    assert {"xmtc", "python", "numpy", "numba", "torch", "transformers"} <= set(json.loads(output))
     assert xmtc(capfd, "--version")[1].startswith("xmtc ")
+
+
+def test_version_says_what_is_not_installed(capfd, monkeypatch):
+    from xmtc.cli import version
+
+    monkeypatch.setattr(version, "PARTS", ("numpy", "no-such-package"))
+    assert "no-such-package not installed" in xmtc(capfd, "version")[1]
 
 
 QUICK_NEURAL = ["--set", "encoder.name=cnn", "--set", "encoder.width=16", "--set",

@@ -275,6 +275,9 @@ def test_an_explanation_comes_from_a_member_that_can_give_one(strangers):
     reasons = xmtc.explain(both, "sign3a sign3b", k=1)
     assert reasons[0].label == "label 0003"
     assert {term for term, _ in reasons[0].path[-1].terms} == {"sign3a", "sign3b"}
+    assert reasons[0].path[-1].by == f"{members()[0].kind}, member 2 of 2"
+    around = xmtc.explain(ensemble.of([both, members()[1]]), "sign3a sign3b", k=1)[0]
+    assert around.path[-1].by == f"ensemble, member 1 of 2: {members()[0].kind}, member 2 of 2"
     assert xmtc.explain(ensemble.of(strangers), "stock exchange", k=1)[0].label == "stocks"
     with pytest.raises(
         xmtc.ConfigError, match=r"no member .* can say why 'label 00.*most_frequent"

@@ -74,8 +74,9 @@ def _print_bands(report: Any) -> None:
         return
     k = report.settings.ks[-1]
     rows = [
-        [band.name, f"{band.labels:,}", f"{band.positives:,}", f"{band.recall[f'R@{k}']:.2f}"]
+        [band.name, f"{band.labels:,}", f"{band.positives:,}",
+         f"{band.recall[f'R@{k}']:.2f}" if band.positives else "–"]
         for band in report.bands
-    ]
+    ]  # fmt: skip
     title = "By how often training saw the label"
     print_table(["labels", "how many", "in the truth", f"recall@{k}"], rows, title)

@@ -66,7 +66,8 @@ def _section(comparison: Comparison, model: str, metrics: Sequence[str], most: i
         _table(*metric_table(comparison, model, metrics)),
         "<h3>By label frequency</h3>",
         f"<p>Change of the recall among the first {k}, by how often training saw the label.</p>",
-        _whiskers(list(versus.bands.items())),
+        _whiskers((band.name, versus.bands[band.name])
+                  for band in comparison.bands[first] if band.positives),
         "<h3>Whose first label is right</h3>", svg.shares(texts),
         *(_labels_and_texts(comparison, model, most) if most else ()),
     ])  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
+from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
@@ -40,8 +42,8 @@ def train(
     """A trained model: `train("one_vs_all", data, svm={"cost": 2})`.
 
     config: the kind's own Config, or a dict of settings; single settings win over it.
-    run: a folder in which neural kinds keep checkpoints, a log and curves; a training that was
-    killed goes on from there.
+    run: a folder in which neural kinds keep checkpoints, a log and, with matplotlib, curves; a
+    training that was killed goes on from there.
     """
     module = catalog.module_of(kind)
     check_dataset(dataset, "train")
@@ -83,6 +85,7 @@ def predict(
         texts = list(texts)
     check_texts(texts)
     require(isinstance(k, int) and k >= 1, "k", k, "ask for one label or more, a whole number")
+    require(isinstance(threshold, Real | None), "threshold", threshold, "must be a number, or None")
     ranking = model.rank(
         texts, min(k, len(model.labels)), allowed_labels(model.labels, only, exclude)
     )
@@ -117,7 +120,7 @@ def evaluate(
 def explain(model: Model, text: str, k: int = 3) -> list[Explanation]:
     """For each of the k best labels, the words that spoke for and against it."""
     if not hasattr(model, "explain"):
-        raise ConfigError(f"a {model.kind} cannot say why; linear_tree and one_vs_all can.")
+        raise ConfigError(f"{model.kind} cannot say why; these can: {catalog.explaining()}.")
     ranking = model.rank([text], k).named(model.labels)[0]
     return [
         Explanation(name, score, tuple(model.explain(text, model.labels.id_of[name])))
@@ -139,6 +142,8 @@ def remember(model: Model, sources: Sequence[Source]) -> Model:
 
 def load(folder: str | Path) -> Model:
     """The model in a folder, after checking every byte of it."""
+    if not isinstance(folder, str | PathLike):
+        raise ConfigError(f"load takes a model's folder, not a {type(folder).__name__}.")
     kind, parts = store.read(folder)
     if kind not in catalog.KINDS:
         raise StoreError(f"{folder} holds a {kind!r}, which this version of xmtc does not know.")

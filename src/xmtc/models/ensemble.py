@@ -131,14 +131,17 @@ class Ensemble:
 
     def explain(self, text: str, label: int) -> list[Evidence]:
         """What spoke for and against a label: the view of the first member that can say why."""
-        for member, ids in zip(self.members, self.ids, strict=True):
+        for place, (member, ids) in enumerate(zip(self.members, self.ids, strict=True), 1):
             known = np.flatnonzero(ids == label)
             if hasattr(member, "explain") and len(known):
-                evidence: list[Evidence] = member.explain(text, int(known[0]))
-                return evidence
+                by = f"{member.kind}, member {place} of {len(self.members)}"
+                return [
+                    replace(evidence, by=f"{by}: {evidence.by}" if evidence.by else by)
+                    for evidence in member.explain(text, int(known[0]))
+                ]
         raise ConfigError(
             f"no member of this ensemble can say why {self.labels.names[label]!r} was ranked "
-            f"({_kinds(self.members)}); linear_tree and one_vs_all can."
+            f"({_kinds(self.members)}); these can: {catalog.explaining()}."
         )
 
     def to_parts(self) -> Parts:
