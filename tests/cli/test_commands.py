@@ -259,6 +259,50 @@ def test_a_bad_line_is_named_and_can_be_answered_with_an_error(folder):
     answers = [json.loads(line) for line in result.stdout.splitlines()]
     assert result.returncode == 0
     assert ["error" in answer for answer in answers] == [False, True, True, True, False]
+    assert answers[2]["error"].startswith("standard input:3: not JSON (")
+    assert answers[2]["error"].endswith("'{broken'.")
+
+
+def test_only_the_column_that_was_asked_for_is_read(capfd, folder, tmp_path):
+    (tmp_path / "t.jsonl").write_text('{"body": "sign1a"}\n{"text": "sign2a"}\n')
+    asked = ["predict", folder / "model", tmp_path / "t.jsonl", "--text-column", "body", "--json"]
+    code, output, errors = xmtc(capfd, *asked)
+    assert (code, output.count("\n")) == (1, 1)
+    assert "t.jsonl:2: no field 'body' in" in errors
+    assert "Mend the line" in errors
+    (tmp_path / "t.csv").write_text("body,text\nsign1a sign1b,sign2a sign2b\n")
+    _, output, _ = xmtc(capfd, *asked[:2], tmp_path / "t.csv", *asked[3:])
+    assert json.loads(output)["labels"][0]["label"] == "label 0001"
+
+
+def test_predict_reads_a_pipe(folder, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    command = [sys.executable, "-m", "xmtc", "predict", str(folder / "model"), tmp_path / "pipe"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        (tmp_path / "pipe").write_text("sign1a sign1b\n")
+        assert json.loads(process.stdout.read())["labels"][0]["label"] == "label 0001"
+        assert process.wait(30) == 0
+
+
+def test_what_predict_and_evaluate_cannot_use_is_said(capfd, folder, tmp_path):
+    model = folder / "model"
+    (tmp_path / "t.txt").write_text("sign1a\n")
+    (tmp_path / "xc").mkdir()
+    (tmp_path / "xc" / "xc.txt").write_text("2 3 1\n0 0:1\n0 2:1\n")
+    (tmp_path / "xc" / "Yf.txt").write_text("label 0000\n")
+    (tmp_path / "foreign.jsonl").write_text('{"text": "sign1a", "labels": ["x", "y"]}\n')
+    (tmp_path / "bare.jsonl").write_text('{"text": "sign1a", "labels": []}\n')
+    for arguments, wanted, said in (
+        (["predict", model, tmp_path / "t.txt", "--text", "sign1a"], 2, "--text, not both"),
+        (["predict", model, tmp_path], 1, "is a folder"),
+        (["predict", tmp_path / "t.txt"], 1, "not a model folder: it is a file"),
+        (["evaluate", model, tmp_path / "xc" / "xc.txt"], 1, "xc.txt: this model reads texts"),
+        (["evaluate", model, tmp_path / "foreign.jsonl"], 1, "none of the 2 labels"),
+        (["evaluate", model, tmp_path / "bare.jsonl"], 1, "bare.jsonl: no text"),
+    ):
+        code, output, errors = xmtc(capfd, *arguments)
+        assert (code, output) == (wanted, "")
+        assert said in errors
 
 
 def test_bytes_that_are_not_text_are_bad_lines_too(folder, tmp_path):
@@ -284,7 +328,7 @@ def test_ctrl_c_ends_predict_with_one_word(folder):
         process.stdout.readline()
         time.sleep(0.5)  # now it waits for the next line
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 1
+        assert process.wait(30) == 130
         assert process.stderr.read().strip() == "xmtc: stopped."
 
 
@@ -573,6 +617,27 @@ def test_a_linear_training_leaves_nothing_beside_the_model(capfd, folder, tmp_pa
     out = tmp_path / "linear"
     assert xmtc(capfd, "train", "linear_tree", folder / "trn.jsonl", "--out", out)[0] == 0
     assert [path.name for path in tmp_path.iterdir()] == ["linear"]
+
+
+def test_a_stopped_training_says_whether_it_goes_on(capfd, folder, tmp_path, monkeypatch):
+    from xmtc.core import run as runs
+    from xmtc.models import api
+
+    def stopped(kind, dataset, settings, run):
+        if kind == "lightxml":
+            with runs.kept_in(run):
+                runs.stage("words", "key", dict)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(api, "train", stopped)
+    for kind, goes_on in (("lightxml", True), ("linear_tree", False)):
+        train = ["train", kind, folder / "trn.jsonl", "--out", tmp_path / kind]
+        code, _, errors = xmtc(capfd, *train)
+        assert code == 130
+        assert "xmtc: stopped." in errors
+        assert (f"The same command goes on with what is in {tmp_path / kind}.run" in errors) == (
+            goes_on
+        )
 
 
 def test_a_killed_neural_training_goes_on_with_the_same_command(capfd, folder, tmp_path):

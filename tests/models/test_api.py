@@ -80,6 +80,15 @@ def test_labels_never_seen_count_as_misses(model):
     assert wider["R@5"] < known["R@5"]
 
 
+def test_a_test_set_that_no_answer_can_fit_is_refused(model):
+    with pytest.raises(xmtc.DataError, match=r"none of the 2 labels .* '7', is one of the 12 "):
+        xmtc.evaluate(model, xmtc.Dataset.of(["sign1a", "sign2a"], [["8", "7"], []]))
+    unused = planted().take(range(3))
+    unused = xmtc.Dataset(unused.texts, unused.relevant * 0, unused.labels)
+    with pytest.raises(xmtc.DataError, match="no text of the test data has a label"):
+        xmtc.evaluate(model, unused)
+
+
 def test_label_names_decide_not_their_order(model):
     dataset = planted(seed=5)
     shuffled = xmtc.LabelSpace(tuple(reversed(dataset.labels.names)))

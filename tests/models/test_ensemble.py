@@ -287,12 +287,17 @@ def test_an_explanation_comes_from_a_member_that_can_give_one(strangers):
         xmtc.remove_labels(both, ["label 0003"])
 
 
-def test_a_member_that_cannot_read_the_input_is_named():
+def test_members_that_no_input_suits_are_refused_and_a_member_that_cannot_read_is_named():
     plain = planted()
     _, features = tfidf.learn(plain.texts, tfidf.TfidfConfig())
     blind = xmtc.train("one_vs_all", xmtc.Dataset((), plain.relevant, plain.labels, features))
+    seeing, floor = members()[:2]
+    with pytest.raises(xmtc.ConfigError, match="one was trained on texts and another on a feature"):
+        ensemble.of([seeing, ensemble.of([floor, blind])])
+    both = ensemble.of([floor, blind])
+    assert both.rank(features, 3).labels.shape == (len(plain), 3)
     with pytest.raises(xmtc.DataError, match=r"the ensemble's one_vs_all: .*cannot read texts"):
-        ensemble.of([members()[0], blind]).rank(["a text"], 3)
+        both.rank(["a text"], 3)
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,12 @@ def command(
         click.echo(described(made), err=True)
         settings = made.settings
     started = time.perf_counter()
-    model = api.train(kind, dataset, settings, run=f"{out}.run")
+    try:
+        model = api.train(kind, dataset, settings, run=f"{out}.run")
+    except KeyboardInterrupt:
+        if run.unfinished(f"{out}.run"):
+            click.echo(f"The same command goes on with what is in {out}.run", err=True)
+        raise
     duration = time.perf_counter() - started
     if os.environ.get("RANK", "0") != "0":
         return  # torchrun: all processes have the model, the first one saves it

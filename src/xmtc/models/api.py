@@ -107,6 +107,7 @@ def evaluate(
     """
     check_dataset(dataset, "evaluate")
     require(bool(ks), "ks", ks, "name at least one cut-off, e.g. (1, 3, 5)")
+    check_truth(dataset, model.labels)
     truth = dataset.named_in(model.labels)
     if without is None:
         ranking = model.rank(truth.inputs, max(ks))
@@ -196,6 +197,22 @@ def check_texts(texts: Any) -> None:
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise DataError(f'text {place} is {text!r:.40}, not a string. Use "" for none.')
+
+
+def check_truth(dataset: Dataset, known: LabelSpace) -> None:
+    """Raise when no answer could be right: no text has a label, or none that is known."""
+    names = [dataset.labels.names[label] for label in np.unique(dataset.relevant.indices)]
+    if not names:
+        raise DataError(
+            "no text of the test data has a label, so no answer is right or wrong. Give labelled "
+            "texts; to see the answers themselves: xmtc predict."
+        )
+    if not any(name in known.id_of for name in names):
+        raise DataError(
+            f"none of the {len(names):,} labels of the test data, e.g. {names[0]!r}, is one of the "
+            f"{len(known):,} labels that were learned, e.g. {known.names[0]!r}. Are the labels ids "
+            "in one file and names in the other?"
+        )
 
 
 def check_trainable(dataset: Dataset) -> None:

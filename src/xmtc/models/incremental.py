@@ -5,6 +5,7 @@ A gudn takes new labels too: it reads texts and labels alike.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -21,6 +22,9 @@ from xmtc.linear.nodes import retrain_forest
 from xmtc.models import gudn
 from xmtc.models.gudn import Gudn
 from xmtc.models.linear_tree import LinearTree, kept_as
+from xmtc.text import tfidf
+
+SHOWN = 5  # labels that a message names
 
 
 def add_labels(
@@ -135,9 +139,31 @@ def _shown(
     bare = _bare(relevant)
     if len(bare):
         own = [texts.get(new[place], new[place]) for place in bare]
+        _check_words(tree, [new[place] for place in bare], own)
         rows.append(unit_rows(tree.encode_to_learn(own)))
         relevant = sp.vstack([relevant, csr_of_rows([[place] for place in bare], len(new))])
     return as_csr(sp.vstack(rows)), as_csr(relevant)
+
+
+def _check_words(tree: LinearTree, names: list[str], said: list[str]) -> None:
+    """A label is found by the words of its text that the model knows; some have few, or none."""
+    known = np.diff(tree.encoder.encode(said).indptr)
+    every = replace(tree.config.text, min_df=1, max_df=1.0, max_features=None)
+    words = np.diff(tfidf.learn(said, every)[1].indptr)
+    weak = np.flatnonzero((known == 0) | (2 * known < words))
+    told = [f"{names[at]!r} ({known[at]} of {words[at]} words)" for at in weak[:SHOWN]]
+    if len(told) < len(weak):
+        told.append(f"and {len(weak) - SHOWN:,} more labels")
+    if not known.any():
+        raise DataError(
+            f"the model knows no word of the new labels and could never find them: "
+            f"{', '.join(told)}. Describe them in words of the training texts, or give examples."
+        )
+    if told:
+        logging.getLogger("xmtc").warning(
+            "the model knows few words of some new labels and will hardly find them: %s. "
+            "Describe them in words of the training texts, or give examples.", ", ".join(told),
+        )  # fmt: skip
 
 
 def _wider_gudn(
