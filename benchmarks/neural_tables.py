@@ -183,10 +183,10 @@ def claims_of(record: Record) -> list[Claim]:
     return [Claim(**claim) for claim in record["claims"]]
 
 
-def records_of(cells: Sequence[tuple[Any, Record]]) -> list[Record]:
-    """The records of these cells, each once."""
+def records_of(cells: Sequence[tuple[Any, ...]]) -> list[Record]:
+    """The records of these cells, each once: what comes last in each."""
     found: list[Record] = []
-    for _, record in cells:
+    for *_, record in cells:
         if record not in found:
             found.append(record)
     return found

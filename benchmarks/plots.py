@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.kit import Measurement
 from benchmarks.tables import Record
 
+WIDE = 3  # panels side by side
 PANELS = {"fit_seconds": "training, s", "peak_mb": "peak memory, MB", "rank_ms": "one text, ms"}
+
+
+class Point(NamedTuple):
+    """A system in a plot of quality by cost."""
+
+    name: str
+    ours: bool
+    cost: float
+    quality: float
 
 
 def stamp(*records: Record) -> str:
@@ -133,16 +143,76 @@ def draw_gains(
             axes.legend(frameon=False, fontsize=8)
 
 
+def draw_fronts(
+    panels: Mapping[str, Sequence[Point]], cost: str, path: Path, records: Sequence[Record]
+) -> None:
+    """P@5 by cost, a panel for each data set; named are those that nothing cheaper surpasses, and
+    the best of the others."""
+    with _figure(len(panels), path, records) as all_axes:
+        for axes, (data, points) in zip(all_axes, panels.items(), strict=True):
+            best = front(points)
+            axes.step([point.cost for point in best], [point.quality for point in best],
+                      where="post", color="0.8", lw=1, zorder=0)  # fmt: skip
+            for ours, color, label in ((True, "C0", "xmtc"), (False, "C1", "others")):
+                some = [point for point in points if point.ours == ours]
+                axes.scatter([point.cost for point in some], [point.quality for point in some],
+                             s=14, color=color, label=label)  # fmt: skip
+            others = sorted((point.quality, point) for point in points if not point.ours)
+            for point in dict.fromkeys([*best, *(point for _, point in others[-1:])]):
+                axes.annotate(point.name, point[2:], xytext=(3, -8), fontsize=6,
+                              textcoords="offset points")  # fmt: skip
+            axes.set(title=data, xlabel=cost, ylabel="P@5", xscale="log")
+            axes.margins(x=0.2)
+            axes.legend(frameon=False, fontsize=7)
+
+
+def front(points: Sequence[Point]) -> list[Point]:
+    """Of points by rising cost, those that nothing cheaper surpasses."""
+    best: list[Point] = []
+    for point in points:
+        if not best or point.quality > best[-1].quality:
+            best.append(point)
+    return best
+
+
+def draw_deciles(
+    panels: Mapping[str, Sequence[tuple[str, Sequence[float]]]], path: Path,
+    records: Sequence[Record],
+) -> None:  # fmt: skip
+    """What labels add to P@5 by frequency: a panel for each data set, a line for each system."""
+    with _figure(len(panels), path, records) as all_axes:
+        for axes, (data, lines) in zip(all_axes, panels.items(), strict=True):
+            for name, parts in lines:
+                axes.plot(range(1, len(parts) + 1), parts, "o-", markersize=2, lw=1, label=name)
+            axes.set(title=data, ylabel="part of P@5", ylim=(0, None),
+                     xlabel="tenths of the labels, from frequent to rare")  # fmt: skip
+            axes.legend(frameon=False, fontsize=6)
+
+
+def draw_frequencies(rows: Sequence[tuple[Measurement, Record]], path: Path) -> None:
+    """Training texts of a label by its rank, a line for each data set."""
+    with _figure(1, path, [record for _, record in rows]) as (axes,):
+        for row, _ in rows:
+            axes.plot(row["ranks"], row["counts"], lw=1, label=row["data"])
+        axes.set(xlabel="rank of the label", ylabel="training texts", xscale="log", yscale="log")
+        axes.legend(frameon=False, fontsize=7)
+
+
 @contextmanager
 def _figure(panels: int, path: Path, records: Sequence[Record]) -> Iterator[list[Any]]:
-    """Panels to draw on; written in the end, the same bytes for the same records."""
+    """Panels to draw on, at most three side by side; the same bytes for the same records."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
     once = [record for place, record in enumerate(records) if record not in records[:place]]
     with mpl.rc_context({"svg.hashsalt": "xmtc", "svg.fonttype": "none", "font.size": 9}):
-        figure = Figure(figsize=(4 * panels, 2.8), layout="constrained")
-        yield list(figure.subplots(1, panels, squeeze=False)[0])
+        wide = min(panels, WIDE)
+        high = -(-panels // WIDE)
+        figure = Figure(figsize=(4 * wide, 2.8 * high), layout="constrained")
+        every = list(figure.subplots(high, wide, squeeze=False).ravel())
+        for empty in every[panels:]:
+            empty.remove()
+        yield every[:panels]
         figure.savefig(path, format="svg", metadata={"Date": None, "Description": stamp(*once)})
 
 

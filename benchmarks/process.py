@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import resource
+import signal
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -16,6 +18,16 @@ from benchmarks.kit import BenchmarkError
 
 T = TypeVar("T")
 MEGABYTE = 1e6
+MEMORY_SHARE = 0.85  # of the machine; beyond it, allocating fails and the cell says so
+OOM = "OOM"  # what a cell says that ran out of memory
+
+
+class Killed(BenchmarkError):
+    """The end of a process that nobody here asked for: mostly there was no memory left."""
+
+
+class TooSlow(BenchmarkError):
+    """The end of a process that needed longer than it was given."""
 
 
 def resident() -> float:
@@ -42,15 +54,26 @@ def limit_memory(share: float) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def alone(work: Callable[..., T], *arguments: Any) -> T:
-    """What the work gives, done in a new process that ends with it."""
-    context = multiprocessing.get_context("spawn")
+def alone(work: Callable[..., T], *arguments: Any, minutes: float | None = None) -> T:
+    """What the work gives, done in a new process that ends with it.
+
+    minutes: it is ended after so many, and gets no more than its share of the memory.
+    """
+    context, start = multiprocessing.get_context("spawn"), time.monotonic()
     try:
-        with ProcessPoolExecutor(1, mp_context=context) as pool:
+        with ProcessPoolExecutor(1, context, _set_limits, (minutes,)) as pool:
             return pool.submit(work, *arguments).result()
     except BrokenProcessPool:
+        if minutes and time.monotonic() - start >= 60 * minutes:
+            raise TooSlow(f"> {minutes:g} min") from None
         called = ", ".join(map(str, arguments))
-        raise BenchmarkError(f"the process of {work.__name__}({called}) was killed.") from None
+        raise Killed(f"the process of {work.__name__}({called}) was killed.") from None
+
+
+def _set_limits(minutes: float | None) -> None:
+    if minutes:
+        limit_memory(MEMORY_SHARE)
+        signal.setitimer(signal.ITIMER_REAL, 60 * minutes)  # its signal ends the process
 
 
 def _status(field: str) -> float:

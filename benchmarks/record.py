@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.kit import ROOT, Claim, Measurement, Options
 
-PACKAGES = ("xmtc", "numpy", "scipy", "numba", "scikit-learn")
+PACKAGES = ("xmtc", "numpy", "scipy", "numba", "scikit-learn", "torch", "transformers")
 
 
 def about_the_run(name: str, options: Options, settings: dict[str, Any]) -> dict[str, Any]:

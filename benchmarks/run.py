@@ -4,6 +4,8 @@ python benchmarks/run.py list
 python benchmarks/run.py all
 python benchmarks/run.py speed tfidf --repeats 5
 python benchmarks/run.py quality one_vs_all --subset 2000 --no-record
+python benchmarks/run.py quality eurlex57k lightxml --minutes 30    # one cell of docs/results.md
+python benchmarks/run.py all --budget 10 --minutes 30    # its cells, as far as ten hours reach
 
 Ends with 0 when every claim holds, 1 when one does not, 2 when the benchmark could not run.
 """
@@ -13,7 +15,9 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib.util
+import math
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -25,11 +29,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from benchmarks import record
-from benchmarks.kit import BenchmarkError, Claim, Measurement, Options
+from benchmarks.kit import BenchmarkError, Claim, Measurement, Options, say
 from xmtc.core.errors import XmtcError, did_you_mean
 
 HOME = Path(__file__).resolve().parent
 KINDS = ("speed", "quality", "memory")
+RESULTS = "results"  # the benchmark whose cells are run one by one
 
 
 class Benchmark(Protocol):
@@ -52,29 +57,77 @@ def main(arguments: Sequence[str], home: Path = HOME) -> int:
             _print_list(home)
             return 0
         if asked.kind == "all":
-            return max(
-                _run(asked, kind, name, home) for kind in KINDS for name in _names(kind, home)
-            )
+            return _run_all(asked, home)
+        if asked.model:
+            return _run_cell(asked, asked.name, asked.model, home)
         return _run(asked, asked.kind, asked.name, home)
     except (BenchmarkError, XmtcError) as problem:
         print(f"Error: {problem}", file=sys.stderr)
         return 2
 
 
-def _run(asked: argparse.Namespace, kind: str, name: str | None, home: Path) -> int:
-    benchmark = _load(kind, name, home)
+def _run_all(asked: argparse.Namespace, home: Path) -> int:
+    """Every benchmark, then every cell of the results; with a budget, only such cells."""
+    codes = [
+        _run(asked, kind, name, home)
+        for kind in KINDS for name in _names(kind, home)
+        if asked.budget is None and name != RESULTS
+    ]  # fmt: skip
+    if asked.budget is not None or RESULTS in _names("quality", home):
+        codes.append(_run_cells(asked, home, asked.budget or math.inf))
+    return max(codes, default=0)
+
+
+def _run_cells(asked: argparse.Namespace, home: Path, hours: float) -> int:
+    """Those without a fit record, each once, until one would not end in time."""
+    results = cast(Any, _load("quality", RESULTS, home))
+    end, code, tried = time.monotonic() + 3600 * hours, 0, set()
+    if record.source()["dirty"]:
+        say("There are changes that are not committed: what is measured now will not count.")
+    while True:
+        left = [cell for cell in results.pending(_options(asked), home / "results")
+                if cell[:2] not in tried]  # fmt: skip
+        if not left:
+            return code
+        data, model, minutes = left[0]
+        if time.monotonic() + 60 * minutes > end:
+            say(f"{len(left)} cells are left; the next, {data} {model}, takes about {minutes:.0f} "
+                "minutes.")  # fmt: skip
+            return code
+        tried.add((data, model))
+        try:
+            code = max(code, _run_cell(asked, data, model, home))
+        except (BenchmarkError, XmtcError) as problem:
+            say(f"{data} {model} could not be run: {problem}")
+            code = 2
+
+
+def _run_cell(asked: argparse.Namespace, data: str, model: str, home: Path) -> int:
+    if asked.kind not in ("quality", "all"):
+        raise BenchmarkError(f"{asked.kind} {data} takes no model: only quality DATASET MODEL.")
+    one = argparse.Namespace(**{**vars(asked), "only": [data], "systems": [model]})
+    return _run(one, "quality", RESULTS, home)
+
+
+def _options(asked: argparse.Namespace) -> Options:
     if not asked.data.is_dir():
         raise BenchmarkError(f"no folder {asked.data}: say where the data is with --data FOLDER.")
-    options = Options(asked.data, asked.repeats, asked.threads, asked.subset, asked.seed,
-                      tuple(asked.only), tuple(asked.systems), asked.limit_minutes,
-                      asked.minutes, asked.work)  # fmt: skip
+    return Options(asked.data, asked.repeats, asked.threads, asked.subset, asked.seed,
+                   tuple(asked.only), tuple(asked.systems), asked.limit_minutes,
+                   asked.minutes, asked.work)  # fmt: skip
+
+
+def _run(asked: argparse.Namespace, kind: str, name: str | None, home: Path) -> int:
+    benchmark = _load(kind, name, home)
+    options = _options(asked)
     about = record.about_the_run(f"{kind} {name}", options, benchmark.SETTINGS)
     measured = benchmark.run(options)
     claims = [Claim(*claim) for claim in benchmark.check(measured)]
     if not asked.no_record:
         record.append(home / "results" / f"{kind}_{name}.jsonl", about, measured, claims)
     _print_measurements(about["benchmark"], measured)
-    _print_claims(claims)
+    if claims:
+        _print_claims(claims)
     return 0 if all(claim.holds for claim in claims) else 1
 
 
@@ -82,7 +135,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchmarks/run.py", description=__doc__,
                                      formatter_class=argparse.RawTextHelpFormatter)  # fmt: skip
     parser.add_argument("kind", choices=[*KINDS, "all", "list"])
-    parser.add_argument("name", nargs="?", help="which one; `list` shows them")
+    parser.add_argument("name", nargs="?", help="which one, `list` shows them; or a data set")
+    parser.add_argument("model", nargs="?", help="with quality and a data set: this model")
+    parser.add_argument("--budget", type=float, metavar="HOURS",
+                        help="with all: missing cells of the results, so long")  # fmt: skip
     parser.add_argument("--data", type=Path, default=Options.data, help="folder of the data sets")
     parser.add_argument("--repeats", type=_positive, default=Options.repeats, help="rounds")
     parser.add_argument("--threads", type=_positive, default=Options.threads)

@@ -15,8 +15,16 @@ from xmtc.models.catalog import KINDS, RECIPES, module_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import aplc_tables, gudn_tables, neural_tables, plots, tables, xbert_tables
-from benchmarks.quality import negatives
+from benchmarks import (
+    aplc_tables,
+    gudn_tables,
+    neural_tables,
+    plots,
+    results_tables,
+    tables,
+    xbert_tables,
+)
+from benchmarks.quality import _standing, negatives
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS, HOW_TO = ROOT / "docs" / "models", ROOT / "docs" / "how-to"
@@ -28,6 +36,12 @@ PARTITIONS = MODELS / "aplc_partitions.svg"
 LAYER = MODELS / "aplc_layer.svg"
 XBERT_CURVES = MODELS / "xbert_curves.svg"
 XBERT_GAINS = MODELS / "xbert_ensembles.svg"
+RESULTS = ROOT / "docs" / "results.md"
+BY_TIME = ROOT / "docs" / "results_training.svg"
+BY_LATENCY = ROOT / "docs" / "results_latency.svg"
+DECILES = ROOT / "docs" / "results_deciles.svg"
+FREQUENCY = ROOT / "docs" / "results_frequency.svg"
+IN_SHORT = ROOT / "docs" / "results_in_short.svg"
 
 
 def main() -> None:
@@ -46,6 +60,7 @@ def pages() -> dict[Path, str]:
     return {
         ROOT / "docs" / "cli.md": command_line_page(),
         ROOT / "README.md": _measured(ROOT / "README.md"),
+        RESULTS: _measured(RESULTS),
         **{
             path: _fill(_measured(path), f"settings: {kind}", settings_table(kind), "settings")
             for path, kind in (
@@ -92,16 +107,49 @@ def stale_plots() -> dict[Path, Callable[[], None]]:
             neural_tables.records_of([(None, each) for *_, some in gains for each in some]),
             lambda: plots.draw_gains(gains, XBERT_GAINS),
         ),
+        *_plots_of_results(),
     ]
     return {path: draw for path, records, draw in every
             if records and not plots.is_fresh(path, *records)}  # fmt: skip
+
+
+def _plots_of_results() -> list[tuple[Path, list[tables.Record], Callable[[], None]]]:
+    cells, made = _standing.standing(), results_tables
+    every = neural_tables.records_of(list(cells.values()))
+    short = made.shown_in_short(cells)
+    tenths = neural_tables.records_of(
+        [row for some in made.decile_rows(cells).values() for row in some]
+    )
+    lines = made.decile_lines(cells)
+    counts = made.frequencies()
+    by_time, by_latency = (made.panels(cells, what) for what in ("train_seconds", "single_p50_ms"))
+    one = made.panels(cells, "train_seconds", [row["data"] for _, row, _ in short[:1]])
+    time, latency = "training, s", "one text, ms"
+    return [
+        (BY_TIME, every, lambda: plots.draw_fronts(by_time, time, BY_TIME, every)),
+        (BY_LATENCY, every, lambda: plots.draw_fronts(by_latency, latency, BY_LATENCY, every)),
+        (IN_SHORT, every if one else [], lambda: plots.draw_fronts(one, time, IN_SHORT, every)),
+        (DECILES, tenths, lambda: plots.draw_deciles(lines, DECILES, tenths)),
+        (
+            FREQUENCY,
+            neural_tables.records_of(counts),
+            lambda: plots.draw_frequencies(counts, FREQUENCY),
+        ),
+    ]
 
 
 def _measured(path: Path) -> str:
     """The page with the tables of its measurements."""
     page, newest = path.read_text(encoding="utf-8"), tables.records
     if path.name == "README.md":
+        plot, more = (str(each.relative_to(ROOT)) for each in (IN_SHORT, RESULTS))
+        text = results_tables.in_short(_standing.standing(), plot, more)
+        page = _fill(page, "results", text)
         return _fill(page, "demo table", tables.demo(newest("quality_demo")))
+    if path == RESULTS:
+        cells, names = _standing.standing(), (BY_TIME, BY_LATENCY, DECILES, FREQUENCY)
+        page = _fill(page, "plots", results_tables.plots_of(cells, *(each.name for each in names)))
+        return _fill(page, "results", results_tables.page(cells))
     if path.stem == "linear_tree":
         page = _fill(page, "peers", tables.peers(newest("quality_linear_tree")))
         page = _fill(page, "growth", tables.growth(newest("speed_growth"), PLOT.name))

@@ -52,6 +52,13 @@ def test_generated_pages_are_fresh():
     assert not stale, f"{stale} are stale; run `make docs`"
 
 
+def test_the_readme_puts_every_model_into_a_folder_of_its_own():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    folders = re.findall(r'xmtc\.save\(\w+, "([^"]+)"|--out (\S+)', readme)
+    assert len(folders) >= 3
+    assert len(set(folders)) == len({saved or out for saved, out in folders}) == len(folders)
+
+
 def test_every_model_has_a_page():
     for kind in KINDS:
         assert (ROOT / "docs" / "models" / f"{kind}.md").exists()

@@ -20,9 +20,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.kit import timed
-from benchmarks.process import MEGABYTE, forget_peak, limit_memory, peak, resident
+from benchmarks.process import (
+    MEGABYTE,
+    MEMORY_SHARE,
+    OOM,
+    forget_peak,
+    limit_memory,
+    peak,
+    resident,
+)
 
-MEMORY_SHARE = 0.85  # of the machine; beyond it, allocating fails and the cell says so
 WARM_UP = 20  # texts ranked off the clock
 SINGLE_TEXTS = 1000  # ranked one at a time, at most
 SINGLE_SECONDS = 20.0  # a peer that is slower than this ranks fewer texts
@@ -67,6 +74,10 @@ class System:
         """The saved model, ready for its fastest ranking."""
         raise NotImplementedError
 
+    def asked(self, task: Task) -> Any:
+        """The texts to rank, in a form that has rows; not on the clock."""
+        return task.matrix("T")
+
     def many(self, asked: Any) -> Any:
         """Rows of features in the form that `rank` wants; not on the clock."""
         return asked
@@ -98,7 +109,7 @@ def serve(system: System) -> None:
         try:
             answer = measure(system, Task(**json.loads(line)))
         except MemoryError:
-            answer = {"failed": "out of memory"}
+            answer = {"failed": OOM}
         except Exception as problem:  # a peer's failure is a result
             answer = {"failed": f"{type(problem).__name__}: {problem}"[:200]}
         print(json.dumps(answer), file=answers, flush=True)
@@ -109,7 +120,7 @@ def measure(system: System, task: Task) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(dir=task.folder) as folder:
         place = Path(folder)
         figures = _trained(system, place, task)
-        asked = task.matrix("T")
+        asked = system.asked(task)
         figures |= {"model_mb": _bytes_in(place) / MEGABYTE} | _batch(system, place, asked, task)
         return figures | _one_by_one(system, place, asked[:SINGLE_TEXTS], replace(task, threads=1))
 

@@ -27,6 +27,7 @@ PINS: dict[str, list[list[str]]] = {
     "omikuji": [["omikuji==0.5.2", "numpy", "scipy"]],
     "napkinxc": [["napkinxc==0.7.2"]],
     "libmultilabel": [["libmultilabel==0.10.0", "liblinear-multicore==2.50.0"]],
+    "fasttext": [["fasttext-numpy2-wheel==0.9.2", "numpy", "scipy"]],
 }
 
 

@@ -18,15 +18,16 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.kit import Measurement, Options, chosen, dataset, say, timed, with_texts
 from benchmarks.peers.at_work import latency
 from benchmarks.process import MEGABYTE, alone, forget_peak, peak
+from benchmarks.quality import _figures
 from benchmarks.record import source
 
 if TYPE_CHECKING:
     from xmtc import Dataset, Model, Ranking
 
-KS = (1, 3, 5)
-METRICS = (*(f"P@{k}" for k in KS), "nDCG@5", *(f"PSP@{k}" for k in KS))
+KS, METRICS = _figures.KS, _figures.METRICS
 PROBE = 384  # texts by which the speed of training is measured
 SPARE = 0.97  # of the time that is planned for
+BATCH = 64  # texts whose ranking is timed together
 
 
 @dataclass(frozen=True)
@@ -81,12 +82,18 @@ def minutes_of(minutes: float, options: Options) -> float:
     return minutes if options.subset is None else 0.1
 
 
-def trained(job: Job, options: Options) -> tuple[Path, Measurement]:
-    """The folder of the model and what its training cost; an earlier one if it is the same."""
-    place = options.work / f"{job.data}-{job.name}"
+def trained(
+    job: Job, options: Options, limit: float | None = None
+) -> tuple[Path, Measurement]:  # fmt: skip
+    """The folder of the model and what its training cost; an earlier one if it is the same.
+
+    limit: minutes after which training is given up.
+    """
+    place, default = options.work / f"{job.data}-{job.name}", defaults(job.kind)
     asked = {"job": repr(job), "threads": options.threads, "seed": options.seed,
-             "subset": options.subset, "defaults": _defaults(job.kind)}  # fmt: skip
-    return place / "model", kept(place, asked, lambda: alone(_train, job, options, place))
+             "subset": options.subset, "defaults": default}  # fmt: skip
+    cost = kept(place, asked, lambda: alone(_train, job, options, place, minutes=limit))
+    return place / "model", {**cost, "defaults": {job.kind: default}}
 
 
 def kept(place: Path, asked: dict[str, Any], make: Callable[[], Measurement]) -> Measurement:
@@ -130,15 +137,27 @@ def in_cells(
     return rows
 
 
-def cell(job: Job, options: Options, k: int) -> Measurement:
+def cell(job: Job, options: Options, k: int, limit: float | None = None) -> Measurement:
     """What a model's training cost, and what it reaches."""
-    place, cost = trained(job, options)
+    place, cost = trained(job, options, limit)
     return without_run(cost) | alone(_measured_at, place, job.data, options, k)
 
 
 def without_run(cost: Measurement) -> Measurement:
     """What a training cost, without how it went."""
     return {name: value for name, value in cost.items() if name not in ("curve", "was_resumed")}
+
+
+def together(costs: Sequence[Measurement]) -> Measurement:
+    """What the trainings of several models cost that work as one."""
+    added = {what: sum(cost[what] for cost in costs)
+             for what in ("train_seconds", "train_cpu_seconds", "model_mb")}  # fmt: skip
+    return {
+        **added, "peak_mb": max(cost["peak_mb"] for cost in costs),
+        "trained_commit": costs[0]["trained_commit"],
+        "trained_dirty": any(cost.get("trained_dirty") for cost in costs),
+        "defaults": {kind: value for cost in costs for kind, value in cost["defaults"].items()},
+    }  # fmt: skip
 
 
 def _measured_at(place: Path, data: str, options: Options, k: int) -> Measurement:
@@ -148,7 +167,7 @@ def _measured_at(place: Path, data: str, options: Options, k: int) -> Measuremen
     return measured(xmtc.load(place), options, data, k)
 
 
-def _defaults(kind: str) -> dict[str, Any]:
+def defaults(kind: str) -> dict[str, Any]:
     """A model that was trained with other defaults is another one. As JSON gives it back."""
     from xmtc.core import config
     from xmtc.models.catalog import module_of
@@ -304,8 +323,19 @@ def measured(
     model.rank(list(test.texts[:32]), k)
     ranking, cost = timed(lambda: model.rank(test.texts, k))
     single = latency(lambda text: xmtc.predict(model, [text], k=5), list(test.texts))
-    found = quality(ranking, test, model, names)
-    return {**found, "texts_per_second": len(test) / cost.seconds, **single}
+    found = _figures.quality_of(ranking, test, model.trained_on, names)
+    return {**found, "texts_per_second": len(test) / cost.seconds, **_by_batch(model, test.texts),
+            **single}  # fmt: skip
+
+
+def _by_batch(model: Model, texts: Sequence[str]) -> Measurement:
+    """Milliseconds per text where some are ranked together, from raw text to names."""
+    import xmtc
+
+    parts = [texts[start : start + BATCH] for start in range(0, len(texts) - BATCH + 1, BATCH)]
+    found = latency(lambda part: xmtc.predict(model, part, k=5), parts or [texts])
+    size = min(BATCH, len(texts))
+    return {f"batch_{end}": found[f"single_{end}"] / size for end in ("p50_ms", "p99_ms")}
 
 
 def quality(

@@ -66,7 +66,8 @@ def _on_validation(row: Measurement) -> float:
     return float(found[row["kept"]] - found[TREE])
 
 
-def _auto(name: str, options: Options) -> Measurement:
+def cell(name: str, options: Options) -> Measurement:
+    """What auto kept, what it cost and what it tried."""
     job = Job("auto", "auto", name, {"minutes": options.minutes, "seed": options.seed})
     row = _cells.cell(job, options, SETTINGS["k"])
     place, _ = _cells.trained(job, options)
@@ -76,5 +77,5 @@ def _auto(name: str, options: Options) -> Measurement:
 
 CELLS: dict[str, Callable[[str, Options], Measurement]] = {
     "linear_tree": lambda name, options: _cells.cell(tree_job(name), options, SETTINGS["k"]),
-    "auto": _auto,
+    "auto": cell,
 }

@@ -17,6 +17,7 @@ from benchmarks.peers.ask import Peer, PeerFailed
 from benchmarks.process import alone
 from benchmarks.quality import _cells
 from benchmarks.quality._cells import Job
+from benchmarks.quality._figures import quality_of
 from benchmarks.record import source
 
 if TYPE_CHECKING:
@@ -145,7 +146,8 @@ def _average(name: str, options: Options) -> Measurement:
     return cost | alone(_measure, places, AVERAGE, name, options)
 
 
-def _learned(name: str, options: Options) -> Measurement:
+def learned(name: str, options: Options) -> Measurement:
+    """lightxml and linear_tree, with weights learned on the validation texts."""
     places, cost = _both(name, options)
     unseen, more = _cells.trained(_unseen_job(name, options), options)
     cost["train_seconds"] += more["train_seconds"]
@@ -180,10 +182,7 @@ def _share(name: str, options: Options) -> float:
 def _both(name: str, options: Options) -> tuple[list[Path], Measurement]:
     neural, first = _cells.trained(neural_job(name, options), options)
     tree, second = _cells.trained(tree_job(name), options)
-    cost = {what: first[what] + second[what]
-            for what in ("train_seconds", "train_cpu_seconds", "model_mb")}  # fmt: skip
-    memory = {"peak_mb": max(first["peak_mb"], second["peak_mb"])}
-    return [neural, tree], {**cost, **memory, "trained_commit": first["trained_commit"]}
+    return [neural, tree], _cells.together([first, second])
 
 
 def _measure(places: Sequence[Path], system: str, name: str, options: Options) -> Measurement:
@@ -244,8 +243,6 @@ def ask_peer(mode: str, name: str, options: Options) -> Measurement:
 
 
 def _asked_peer(task: dict[str, Any], name: str, options: Options) -> Measurement:
-    from xmtc.evaluation.report import evaluate_ranking
-
     train = with_texts(dataset(options, name))
     test = _cells.asked(options, name).named_in(train.labels)
     with tempfile.TemporaryDirectory() as folder:
@@ -260,10 +257,9 @@ def _asked_peer(task: dict[str, Any], name: str, options: Options) -> Measuremen
         if "failed" in answer:
             return answer
         ranking = _ranking(Path(folder) / "ranking.npz", SETTINGS["k"])
-    metrics = evaluate_ranking(ranking, test.relevant, train.trained_on(), ks=_cells.KS).metrics
     answer["texts_per_second"] = len(test) / answer.pop("rank_seconds")
-    figures = {what: metrics[what] for what in _cells.METRICS}
-    return {**answer, **figures, "trained_commit": source()["commit"][:9]}
+    found = quality_of(ranking, test, train.trained_on())
+    return {**answer, **found, "trained_commit": source()["commit"][:9]}
 
 
 def write_for_peer(folder: Path, train: Any, asked: Sequence[str]) -> None:
@@ -295,5 +291,5 @@ def _ranking(path: Path, k: int) -> Any:
 
 CELLS: dict[str, Callable[[str, Options], Measurement]] = {
     "linear_tree": _tree, "lightxml": _neural, "int8": _int8, "average": _average,
-    "learned": _learned, "xrt": _peer("defaults"), "xrt-published": _peer("published"),
+    "learned": learned, "xrt": _peer("defaults"), "xrt-published": _peer("published"),
 }  # fmt: skip

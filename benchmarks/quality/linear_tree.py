@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,10 +17,11 @@ from benchmarks.kit import Measurement, Options, chosen, dataset, say, with_text
 from benchmarks.peers.ask import Peer, PeerFailed
 from benchmarks.peers.at_work import latency
 from benchmarks.peers.venv import OWN
-from benchmarks.quality._tree_claims import KS, RAW, check
+from benchmarks.quality._figures import quality_of
+from benchmarks.quality._tree_claims import RAW, check
 
 if TYPE_CHECKING:
-    from xmtc import Dataset, Ranking
+    from xmtc import Ranking
     from xmtc.core.arrays import Csr
 
 __all__ = ["SETTINGS", "check", "run"]
@@ -46,6 +48,7 @@ CONTENDERS = {
         "libmultilabel tree", "libmultilabel", "libmultilabel_tree.py", trees=(1,)
     ),
     "sklearn": Contender("scikit-learn one-vs-rest", OWN, "sklearn_rest.py", trees=(0,)),
+    "fasttext": Contender("fastText", "fasttext", "fasttext_ova.py", trees=(0,)),
 }
 SETTINGS: dict[str, Any] = {
     "data": ["eurlex57k", "eurlex4k-proxy", "debian-deps", "rust-prs", "yso-finna-en"],
@@ -58,7 +61,10 @@ SETTINGS: dict[str, Any] = {
         "every system with its default settings; xmtc's were chosen on a tenth of the training "
         "texts, never on the test part",
         "three trees: PECOS trains with three seeds and averages by its own ensembler; the others "
-        "have an option for it; 0 trees: one-vs-rest, which is no tree",
+        "have an option for it; 0 trees: one-vs-rest and fastText, which are no trees",
+        "fastText reads raw text instead of the features: words and pairs of words, the settings "
+        "of its tutorial on several labels, one-vs-all up to 20,000 labels and hierarchical "
+        "softmax above; its words are split before the clock starts",
         "each cell in a process of its own; medians over the rounds, in turns; the kernels of "
         "xmtc are compiled beforehand on 300 rows",
         "rank_seconds: all test texts in a batch, all threads; single_*: one text at a time, one "
@@ -81,13 +87,14 @@ def run(options: Options) -> list[Measurement]:
     names = chosen(options.only, SETTINGS["data"], "--only")
     keys = chosen(options.systems, SETTINGS["systems"], "--systems")
     cells = [(CONTENDERS[key], trees) for key in keys for trees in CONTENDERS[key].trees]
-    rows = [row for name in names for row in _compare(name, cells, options)]
+    rows = [row for name in names for row in compare(name, cells, options)]
     if SETTINGS["raw_texts_of"] in names and "xmtc" in keys:
         rows.append(_from_raw_text(SETTINGS["raw_texts_of"], options))
     return rows
 
 
-def _compare(name: str, cells: list[tuple[Contender, int]], options: Options) -> list[Measurement]:
+def compare(name: str, cells: list[tuple[Contender, int]], options: Options) -> list[Measurement]:
+    """One row per system and number of trees, in this order."""
     from xmtc.text import tfidf
 
     train = with_texts(dataset(options, name))
@@ -96,13 +103,16 @@ def _compare(name: str, cells: list[tuple[Contender, int]], options: Options) ->
     rounds: dict[tuple[Contender, int], list[Measurement]] = {cell: [] for cell in cells}
     with tempfile.TemporaryDirectory() as folder:
         _write(Path(folder), features, train.relevant, encoder.encode(test.texts))
+        texts = json.dumps([list(train.texts), list(test.texts)])
+        (Path(folder) / "texts.json").write_text(texts, encoding="utf-8")
         for number in range(1, options.repeats + 1):
             for (system, trees), figures in rounds.items():
                 if any("failed" in before for before in figures):
                     continue
                 answer = _ask(system, trees, folder, options)
                 if "failed" not in answer:
-                    answer |= _quality(_ranking(Path(folder)), test, train)
+                    answer |= quality_of(_ranking(Path(folder)), test, train.trained_on())
+                    answer["texts_per_second"] = len(test) / answer["rank_seconds"]
                 figures.append(answer)
                 say(f"{name}, {system.name}, {trees} trees, round {number}: {_in_short(answer)}")
     return [
@@ -130,9 +140,9 @@ def _summary(figures: list[Measurement]) -> Measurement:
     last = figures[-1]
     if "failed" in last:
         return {"failed": last["failed"]}
-    numbers = [what for what, value in last.items() if not isinstance(value, str)]
+    numbers = [what for what, value in last.items() if isinstance(value, float | int)]
     return {
-        "version": last["version"],
+        **{what: value for what, value in last.items() if what not in numbers},
         **{what: _rounded(median(row[what] for row in figures)) for what in numbers},
         "fit_runs": [_rounded(row["fit_seconds"]) for row in figures],
     }
@@ -189,11 +199,3 @@ def _ranking(folder: Path) -> Ranking:
         ranking.labels[row, : len(order)] = indices[order]
         ranking.scores[row, : len(order)] = data[order]
     return ranking
-
-
-def _quality(ranking: Ranking, test: Dataset, train: Dataset) -> dict[str, float]:
-    from xmtc.evaluation.report import evaluate_ranking
-
-    metrics = evaluate_ranking(ranking, test.relevant, train.trained_on(), ks=KS).metrics
-    names = [f"P@{k}" for k in KS] + ["nDCG@5"] + [f"PSP@{k}" for k in KS]
-    return {name: metrics[name] for name in names}

@@ -90,7 +90,7 @@ SETTINGS: dict[str, Any] = {
         "the test texts are ranked once by each system, after everything was chosen",
     ],
 }  # fmt: skip
-METRICS = (*(f"{name}@{k}" for name in ("P", "R") for k in KS), "nDCG@5")
+METRICS = (*_cells.METRICS, *(f"R@{k}" for k in KS))
 LIMIT_MINUTES = 20
 AHEAD = {"P@1": 4.0, "P@5": 6.0}  # percent above Parabel T=3, for six members
 
@@ -152,7 +152,7 @@ def _cell(key: str) -> Callable[[str, Options], Measurement]:
     if key in STAGES:
         return partial(_stages, *STAGES[key])
     if key in TOGETHER:
-        return partial(_together, *TOGETHER[key])
+        return partial(together, *TOGETHER[key])
     return partial(_other, key)
 
 
@@ -194,20 +194,15 @@ def _stages(vectors: str, matcher: str, name: str, options: Options) -> Measurem
     return {**kind, **cost, **alone(_measure, [place], True, name, options)}
 
 
-def _together(
+def together(
     ranker: str, kinds: Sequence[str], seeds: Sequence[int], name: str, options: Options
 ) -> Measurement:
+    """The models as one: their scores are averaged."""
     pairs = [_model(ranker, name, options, kind, "transformer", seed)
              for kind, seed in product(kinds, seeds)]  # fmt: skip
     places, costs = zip(*pairs, strict=True)
-    added = {what: sum(cost[what] for cost in costs)
-             for what in ("train_seconds", "train_cpu_seconds", "model_mb")}  # fmt: skip
-    return {
-        **added, "members": len(places), "peak_mb": max(cost["peak_mb"] for cost in costs),
-        "trained_commit": costs[0]["trained_commit"],
-        "trained_dirty": any(cost["trained_dirty"] for cost in costs),
-        **alone(_measure, list(places), False, name, options),
-    }  # fmt: skip
+    return {**_cells.together(costs), "members": len(places),
+            **alone(_measure, list(places), False, name, options)}  # fmt: skip
 
 
 def other_job(key: str, name: str, options: Options) -> Job:

@@ -59,7 +59,7 @@ def test_validations_are_spread_over_the_epochs():
 
 def test_a_model_is_trained_once_and_again_when_more_is_asked(tmp_path, monkeypatch):
     made = []
-    monkeypatch.setattr(_cells, "alone", lambda work, job, *_: made.append(job) or
+    monkeypatch.setattr(_cells, "alone", lambda work, job, *_, **__: made.append(job) or
                         {"trained_commit": "abc", "peak_mb": 1.0})  # fmt: skip
     job, options = lightxml.tree_job("debian-deps"), Options(work=tmp_path)
     first = _cells.trained(job, options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -111,6 +112,7 @@ def test_evaluate_prints_percent_under_the_usual_names(capfd, folder):
     assert "@2" in output
     assert "nDCG" in output
     assert "tail" in output
+    assert re.search(r"unseen +0 +0 +–", output)
 
 
 def test_combine_makes_one_model_of_several(capfd, folder, tmp_path):
@@ -130,11 +132,20 @@ def test_combine_makes_one_model_of_several(capfd, folder, tmp_path):
     assert sum(found["weights"].values()) == pytest.approx(1)
     code, output, _ = xmtc(
         capfd, "combine", tmp_path / "learned", *both, "--validation", folder / "tst.jsonl.gz",
-        "--overwrite",
+        "--how", "rank_average", "--set", "metric=P@1", "--overwrite",
     )  # fmt: skip
     assert "with equal weights" in output
+    assert f"Left out, because of weight 0: {tmp_path / 'floor'}" in output
+    assert "Combined 1 model with 12 labels" in output
     code, output, _ = xmtc(capfd, "inspect", tmp_path / "plain")
     assert "members.1.kind" in output
+    assert f"{folder / 'trn.jsonl'} (200 texts)" in output
+    assert "one_vs_all,most_frequent" in output
+    assert "{'" not in output
+    code, output, _ = xmtc(capfd, "explain", tmp_path / "plain", "sign3a", "-k1")
+    assert "explained by one_vs_all, member 1 of 2" in output
+    code, output, _ = xmtc(capfd, "explain", tmp_path / "plain", "sign3a", "-k1", "--json")
+    assert json.loads(output)[0]["by"] == "one_vs_all, member 1 of 2"
     code, output, _ = xmtc(capfd, "predict", tmp_path / "learned", "--text", "sign3a sign3b", "-k1")
     assert "label 0003" in output
 
@@ -150,6 +161,10 @@ def test_compare_says_who_is_better_and_where(capfd, folder, tmp_path):
         assert said in output
     assert "open it in a browser" in output
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert re.search(r"unseen +0 +– +– +– +–", output)
+    code, _, errors = xmtc(capfd, *asked, "--html", page)
+    assert (code, "already there" in errors, "--overwrite" in errors) == (1, True, True)
+    assert xmtc(capfd, *asked, "--html", page, "--overwrite")[0] == 0
     values = json.loads(xmtc(capfd, *asked, "--json", "--top", 2)[1])
     assert values["versus"][str(folder / "model")]["metrics"]["P@1"]["low"] > 0
     assert values["resamples"] == 50
@@ -174,9 +189,11 @@ def test_compare_refuses_what_cannot_be_before_it_works(capfd, folder, tmp_path)
 
 def test_combine_refuses_what_cannot_be_before_it_works(capfd, folder, tmp_path):
     model, out = folder / "model", tmp_path / "out"
-    code, _, errors = xmtc(capfd, "combine", model, model)
+    code, _, errors = xmtc(capfd, "combine", model, model, model)
     assert code == 1
     assert "--overwrite" in errors
+    code, _, errors = xmtc(capfd, "combine", out, model)
+    assert (code, "two or more models" in errors) == (1, True)
     code, _, errors = xmtc(capfd, "combine", out, model, tmp_path / "missing")
     assert code == 1
     assert "there is no such folder" in errors
@@ -242,6 +259,50 @@ def test_a_bad_line_is_named_and_can_be_answered_with_an_error(folder):
     answers = [json.loads(line) for line in result.stdout.splitlines()]
     assert result.returncode == 0
     assert ["error" in answer for answer in answers] == [False, True, True, True, False]
+    assert answers[2]["error"].startswith("standard input:3: not JSON (")
+    assert answers[2]["error"].endswith("'{broken'.")
+
+
+def test_only_the_column_that_was_asked_for_is_read(capfd, folder, tmp_path):
+    (tmp_path / "t.jsonl").write_text('{"body": "sign1a"}\n{"text": "sign2a"}\n')
+    asked = ["predict", folder / "model", tmp_path / "t.jsonl", "--text-column", "body", "--json"]
+    code, output, errors = xmtc(capfd, *asked)
+    assert (code, output.count("\n")) == (1, 1)
+    assert "t.jsonl:2: no field 'body' in" in errors
+    assert "Mend the line" in errors
+    (tmp_path / "t.csv").write_text("body,text\nsign1a sign1b,sign2a sign2b\n")
+    _, output, _ = xmtc(capfd, *asked[:2], tmp_path / "t.csv", *asked[3:])
+    assert json.loads(output)["labels"][0]["label"] == "label 0001"
+
+
+def test_predict_reads_a_pipe(folder, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    command = [sys.executable, "-m", "xmtc", "predict", str(folder / "model"), tmp_path / "pipe"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        (tmp_path / "pipe").write_text("sign1a sign1b\n")
+        assert json.loads(process.stdout.read())["labels"][0]["label"] == "label 0001"
+        assert process.wait(30) == 0
+
+
+def test_what_predict_and_evaluate_cannot_use_is_said(capfd, folder, tmp_path):
+    model = folder / "model"
+    (tmp_path / "t.txt").write_text("sign1a\n")
+    (tmp_path / "xc").mkdir()
+    (tmp_path / "xc" / "xc.txt").write_text("2 3 1\n0 0:1\n0 2:1\n")
+    (tmp_path / "xc" / "Yf.txt").write_text("label 0000\n")
+    (tmp_path / "foreign.jsonl").write_text('{"text": "sign1a", "labels": ["x", "y"]}\n')
+    (tmp_path / "bare.jsonl").write_text('{"text": "sign1a", "labels": []}\n')
+    for arguments, wanted, said in (
+        (["predict", model, tmp_path / "t.txt", "--text", "sign1a"], 2, "--text, not both"),
+        (["predict", model, tmp_path], 1, "is a folder"),
+        (["predict", tmp_path / "t.txt"], 1, "not a model folder: it is a file"),
+        (["evaluate", model, tmp_path / "xc" / "xc.txt"], 1, "xc.txt: this model reads texts"),
+        (["evaluate", model, tmp_path / "foreign.jsonl"], 1, "none of the 2 labels"),
+        (["evaluate", model, tmp_path / "bare.jsonl"], 1, "bare.jsonl: no text"),
+    ):
+        code, output, errors = xmtc(capfd, *arguments)
+        assert (code, output) == (wanted, "")
+        assert said in errors
 
 
 def test_bytes_that_are_not_text_are_bad_lines_too(folder, tmp_path):
@@ -267,7 +328,7 @@ def test_ctrl_c_ends_predict_with_one_word(folder):
         process.stdout.readline()
         time.sleep(0.5)  # now it waits for the next line
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 1
+        assert process.wait(30) == 130
         assert process.stderr.read().strip() == "xmtc: stopped."
 
 
@@ -302,6 +363,15 @@ def test_doctor_finds_what_is_wrong_and_draws(capfd, folder, tmp_path):
     assert code == 0
     assert "words per text" in output
     assert (tmp_path / "zipf.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_doctor_counts_no_words_of_features_and_misses_labels(capfd, tmp_path):
+    (tmp_path / "xc.txt").write_text("2 3 2\n0 0:1.0\n0,1 1:0.5 2:1.0\n")
+    code, output, _ = xmtc(capfd, "data", "doctor", tmp_path / "xc.txt")
+    assert (code, "labels per text" in output, "words per text" in output) == (0, True, False)
+    (tmp_path / "bare.jsonl").write_text('{"text": "a word", "labels": []}\n')
+    code, output, _ = xmtc(capfd, "data", "doctor", tmp_path / "bare.jsonl")
+    assert "✗ No text has a label" in output
 
 
 @pytest.fixture
@@ -434,6 +504,15 @@ def test_convert_writes_json_lines(capfd, folder, tmp_path):
     assert (row["text"], sorted(row["labels"])) == ("olive oil", ["fish", "trade"])
 
 
+def test_one_text_with_one_label_is_said_in_the_singular(capfd, tmp_path):
+    (tmp_path / "one.jsonl").write_text('{"text": "a word", "labels": ["x"]}\n')
+    train = ["train", "most_frequent", tmp_path / "one.jsonl", "--out", tmp_path / "m"]
+    assert "on 1 text with 1 label in" in xmtc(capfd, *train)[1]
+    convert = ["data", "convert", tmp_path / "one.jsonl", tmp_path / "one.csv"]
+    assert "Wrote 1 text with 1 label to" in xmtc(capfd, *convert)[1]
+    assert "1 text, 1 label" in xmtc(capfd, "data", "doctor", tmp_path / "one.jsonl")[1]
+
+
 def test_skipped_lines_are_counted(capfd, tmp_path):
     (tmp_path / "d.jsonl").write_text('{"text": "a word", "labels": ["x"]}\nnot json\n')
     train = ["train", "most_frequent", tmp_path / "d.jsonl", "--out", tmp_path / "m"]
@@ -504,8 +583,15 @@ def test_completion_suggests_commands():
 def test_version_names_what_it_runs_on(capfd):
     code, output, _ = xmtc(capfd, "version", "--json")
     assert code == 0
-    assert {"xmtc", "python", "numpy", "numba"} <= set(json.loads(output))
+    assert {"xmtc", "python", "numpy", "numba", "torch", "transformers"} <= set(json.loads(output))
     assert xmtc(capfd, "--version")[1].startswith("xmtc ")
+
+
+def test_version_says_what_is_not_installed(capfd, monkeypatch):
+    from xmtc.cli import version
+
+    monkeypatch.setattr(version, "PARTS", ("numpy", "no-such-package"))
+    assert "no-such-package not installed" in xmtc(capfd, "version")[1]
 
 
 QUICK_NEURAL = ["--set", "encoder.name=cnn", "--set", "encoder.width=16", "--set",
@@ -531,6 +617,27 @@ def test_a_linear_training_leaves_nothing_beside_the_model(capfd, folder, tmp_pa
     out = tmp_path / "linear"
     assert xmtc(capfd, "train", "linear_tree", folder / "trn.jsonl", "--out", out)[0] == 0
     assert [path.name for path in tmp_path.iterdir()] == ["linear"]
+
+
+def test_a_stopped_training_says_whether_it_goes_on(capfd, folder, tmp_path, monkeypatch):
+    from xmtc.core import run as runs
+    from xmtc.models import api
+
+    def stopped(kind, dataset, settings, run):
+        if kind == "lightxml":
+            with runs.kept_in(run):
+                runs.stage("words", "key", dict)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(api, "train", stopped)
+    for kind, goes_on in (("lightxml", True), ("linear_tree", False)):
+        train = ["train", kind, folder / "trn.jsonl", "--out", tmp_path / kind]
+        code, _, errors = xmtc(capfd, *train)
+        assert code == 130
+        assert "xmtc: stopped." in errors
+        assert (f"The same command goes on with what is in {tmp_path / kind}.run" in errors) == (
+            goes_on
+        )
 
 
 def test_a_killed_neural_training_goes_on_with_the_same_command(capfd, folder, tmp_path):

@@ -57,6 +57,17 @@ def test_what_dies_while_it_is_made_leaves_nothing(tmp_path):
     assert not list(tmp_path.rglob("*.safetensors"))
 
 
+def test_a_run_is_unfinished_until_it_is_tidied(tmp_path):
+    assert not run.unfinished(tmp_path / "nowhere")
+    (tmp_path / "inner" / run.CHECKPOINTS).mkdir(parents=True)
+    assert not run.unfinished(tmp_path)
+    with run.kept_in(tmp_path / "inner"):
+        run.stage("one", "key", lambda: {"a": np.arange(3)})
+    assert run.unfinished(tmp_path)
+    run.tidy(tmp_path)
+    assert not run.unfinished(tmp_path)
+
+
 def test_without_a_run_nothing_is_kept(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     make = Maker()

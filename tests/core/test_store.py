@@ -189,6 +189,25 @@ def test_a_folder_in_use_is_replaced_only_when_asked(tmp_path):
     assert names_in(tmp_path) == ["model"]
 
 
+@pytest.mark.parametrize("litter", [".DS_Store", "Thumbs.db", "desktop.ini"])
+def test_what_systems_leave_in_folders_counts_as_nothing(tmp_path, litter):
+    (tmp_path / "model").mkdir()
+    for name, overwrite in (("first", False), ("second", True)):
+        (tmp_path / "model" / litter).write_text("icons")
+        store.write("most_frequent", parts_of(names=(name,)), tmp_path / "model", overwrite)
+        assert store.read(tmp_path / "model")[1].labels.names == (name,)
+    assert litter not in names_in(tmp_path / "model")
+    (tmp_path / "model" / litter).write_text("icons")
+    with pytest.raises(StoreError, match="not empty"):
+        store.write("most_frequent", parts_of(), tmp_path / "model")
+
+
+def test_a_file_is_no_model_folder(tmp_path):
+    (tmp_path / "trn.jsonl").write_text("{}")
+    with pytest.raises(StoreError, match="is not a model folder: it is a file"):
+        store.read(tmp_path / "trn.jsonl")
+
+
 @pytest.mark.parametrize(
     "files", [["thesis.txt"], ["manifest.json", "thesis.txt"], ["labels.jsonl"]]
 )

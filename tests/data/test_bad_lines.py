@@ -3,6 +3,7 @@
 import gzip
 import json
 import logging
+import os
 import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 from xmtc.core.errors import DataError
 from xmtc.data.bad import BadLines
 from xmtc.data.formats import read_dataset
+from xmtc.data.label_file import read_label_file
+from xmtc.data.xc_split import read_filter_pairs
 
 GOOD = b'{"text": "fine", "labels": ["a"]}\n'
 
@@ -133,6 +136,17 @@ def test_a_misspelt_path_gets_a_hint(tmp_path):
         read_dataset(tmp_path / "nowhere" / "trn.jsonl")
 
 
+@pytest.mark.parametrize("name", ["pipe", "a.jsonl", "a.csv", "a.parquet"])
+def test_a_pipe_is_refused_at_once_where_a_file_is_read_twice(tmp_path, name):
+    os.mkfifo(tmp_path / name)  # nobody writes to it: whoever opens it waits forever
+    with pytest.raises(DataError, match=f"{name} is not a regular file .* Write it to a file"):
+        read_dataset(tmp_path / name)
+    with pytest.raises(DataError, match="not a regular file"):
+        read_filter_pairs(tmp_path / name)
+    with pytest.raises(DataError, match="not a regular file"):
+        read_label_file(tmp_path / name)
+
+
 def test_a_file_that_is_no_parquet(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"PAR1 no, not really")
     with pytest.raises(DataError, match="not a Parquet file"):
@@ -170,3 +184,11 @@ def test_any_bytes_give_a_data_set_or_a_data_error(name, content, packed, skip_b
             assert len(read_dataset(path, skip_bad=skip_bad)) > 0
         except DataError as error:
             assert name in str(error) or "trn_X" in str(error)
+
+
+def test_a_label_beyond_the_header_says_what_to_mend(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"1 2 2\n7 0:1\n")
+    with pytest.raises(
+        DataError, match=r"Fix the header's third number \(in Python, label_count=8"
+    ):
+        read_dataset(tmp_path / "a.txt")

@@ -130,11 +130,11 @@ def test_each_illness_of_the_texts_is_named():
         "empty_texts", "texts_without_labels", "exact_duplicates", "near_duplicates",
     }  # fmt: skip
     assert all(finding.count == 1 for finding in ill.values())
-    assert ill["empty_texts"].examples == ("text 3",)
+    assert ill["empty_texts"].examples == ("text 4",)
     assert ill["empty_texts"].sentence == "1 text has no words."
-    assert ill["exact_duplicates"].examples[0].startswith("text 1 repeats text 0: ")
-    assert ill["near_duplicates"].examples[0].startswith("text 2 is like text 0: ")
-    assert ill["texts_without_labels"].examples == ("text 4",)
+    assert ill["exact_duplicates"].examples[0].startswith("text 2 repeats text 1: ")
+    assert ill["near_duplicates"].examples[0].startswith("text 3 is like text 1: ")
+    assert ill["texts_without_labels"].examples == ("text 5",)
 
 
 def test_leaks_are_told_apart_from_duplicates():
@@ -144,8 +144,8 @@ def test_leaks_are_told_apart_from_duplicates():
     ill = found(examine(train, test))
     assert set(ill) == {"exact_leaks", "near_leaks"}
     assert ill["exact_leaks"].severity == "error"
-    assert ill["exact_leaks"].examples[0].startswith("test 1 is text 1")
-    assert ill["near_leaks"].examples[0].startswith("test 2 is like text 0")
+    assert ill["exact_leaks"].examples[0].startswith("test 2 is text 2")
+    assert ill["near_leaks"].examples[0].startswith("test 3 is like text 1")
     assert "33 %" in ill["near_leaks"].sentence
 
 
@@ -193,8 +193,21 @@ def test_the_diagnosis_survives_json():
 def test_a_set_of_features_only_and_an_empty_set_can_be_examined():
     space, relevant = LabelSpace(("a",)), csr_of_rows([[0], [0]], 1)
     diagnosis = examine(Dataset((), relevant, space, features=relevant))
-    assert (diagnosis.texts, diagnosis.words_per_text.max, diagnosis.findings) == (2, 0, ())
+    assert (diagnosis.texts, diagnosis.words_per_text, diagnosis.findings) == (2, None, ())
+    assert diagnosis.to_dict()["words_per_text"] is None
     assert examine(Dataset.of([], [])).texts == 0
+
+
+def test_labels_without_a_name_are_found():
+    data = Dataset.of(["one text", "two texts", "three"], [["fish"], ["", "fish"], [" ", ""]])
+    finding = found(examine(data))["empty_label_names"]
+    assert (finding.count, finding.examples) == (2, ("text 2", "text 3"))
+
+
+def test_data_without_any_label_is_an_error_said_once():
+    ill = found(examine(Dataset.of(["one text", "two texts"], [[], []])))
+    assert list(ill) == ["no_labels"]
+    assert ill["no_labels"].severity == "error"
 
 
 def test_labels_written_as_one_are_found():

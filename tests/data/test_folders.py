@@ -138,6 +138,9 @@ def test_label_texts_that_repeat_leave_the_numbers_as_names(tmp_path):
     labels = read_dataset(tmp_path).labels
     assert labels.names == ("0", "1", "2")
     assert labels.texts == ("fox", "fox", "")
+    (tmp_path / "output-items.txt").write_text("fox\n")
+    with pytest.raises(DataError, match=r"describes 1 labels but .* rename it .*label_texts=\{\}"):
+        read_dataset(tmp_path)
 
 
 def test_aplc_keeps_the_order_of_its_label_list(tmp_path):

@@ -78,13 +78,18 @@ def test_latin_1_label_texts(tmp_path):
 
 
 def test_a_number_without_a_label_is_found(tmp_path):
-    with pytest.raises(DataError, match=r"text 2 has label id 7 but .*Yf.txt describes 3 labels"):
+    said = r"text 2 has label id 7 but .*Yf.txt describes 3 labels .*If Yf.txt does not belong"
+    with pytest.raises(DataError, match=said):
         read(tmp_path, NUMBERED + '{"text": "y", "labels": [7]}\n', "Yf.txt", "a\nb\nc\n")
 
 
 def test_a_broken_label_file_can_be_left_out(tmp_path):
-    with pytest.raises(DataError, match=r"labels.jsonl:1: .*label_texts=\{\}"):
+    with pytest.raises(DataError, match=r"labels.jsonl:1: .*rename it .*label_texts=\{\}"):
         read(tmp_path, NAMED, "labels.jsonl", "oops\n")
+    with pytest.raises(DataError, match=r"labels.jsonl:1: [^.]*\. Mend the line\.$"):
+        read(tmp_path, NAMED, label_texts=tmp_path / "labels.jsonl")
+    with pytest.raises(DataError, match=r"there is no file .*nowhere.tsv"):
+        read(tmp_path, NAMED, label_texts=tmp_path / "nowhere.tsv")
     assert len(read(tmp_path, NAMED, label_texts={})) == 1
 
 
@@ -93,5 +98,5 @@ def test_sparse_text_takes_its_names_from_beside(tmp_path):
     (tmp_path / "train.txt").write_text("1 2 2\n0 0:1\n")
     assert read_dataset(tmp_path / "train.txt").labels.names == ("owl", "cat")
     (tmp_path / "Yf.txt").write_text("owl\n")
-    with pytest.raises(DataError, match="describes 1 labels but"):
+    with pytest.raises(DataError, match=r"describes 1 labels but .* If Yf.txt .* move it away"):
         read_dataset(tmp_path / "train.txt")

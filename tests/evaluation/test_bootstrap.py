@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from xmtc.core.arrays import csr_of_rows
 from xmtc.core.ranking import Ranking
 from xmtc.evaluation.bootstrap import paired_difference
 from xmtc.evaluation.measures import Measures
@@ -68,12 +69,60 @@ def test_the_same_seed_gives_the_same_interval(make_case):
     assert run(1) != run(2)
 
 
-def test_a_ranking_does_not_differ_from_itself(make_case):
-    case = make_case(4)
-    same = paired_difference(case.ranking, case.ranking, case.relevant, case.trained_on)
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_a_ranking_does_not_differ_from_itself(make_case, seed):
+    case = make_case(seed)
+    same = paired_difference(
+        case.ranking, case.ranking, case.relevant, case.trained_on, threshold=0.5, resamples=50
+    )
     for difference in same.values():
         assert (difference.estimate, difference.low, difference.high) == (0, 0, 0)
-        assert difference.first_better == 0.5
+        assert (difference.first_better, difference.p) == (0.5, 1)
+
+
+def first_labels(won, lost, even):
+    """P@1 of a ranking beside another: right alone `won` times, wrong alone `lost` times."""
+    ours = np.array([0] * won + [1] * lost + [0] * even, np.int32)[:, None]
+    theirs = np.array([1] * won + [0] * lost + [0] * even, np.int32)[:, None]
+    scores = np.ones((len(ours), 1), np.float32)
+    relevant = csr_of_rows([[0]] * len(ours), 2)
+    sides = Ranking(ours, scores), Ranking(theirs, scores)
+    return (
+        paired_difference(*sides, relevant, ks=(1,), resamples=100)["P@1"],
+        paired_difference(*reversed(sides), relevant, ks=(1,), resamples=100)["P@1"],
+    )
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 20), st.integers(0, 20))
+def test_as_many_texts_won_as_lost_are_no_difference(each, even):
+    for found in first_labels(each, each, even):
+        assert (found.estimate, found.p) == (0, 1)
+        assert found.low <= 0 <= found.high
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 20), st.integers(0, 20))
+def test_where_no_text_is_lost_the_interval_does_not_go_below_zero(won, even):
+    gain, loss = first_labels(won, 0, even)
+    assert 0 <= gain.low <= gain.estimate
+    assert loss.estimate <= loss.high <= 0
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 20), st.integers(0, 20), st.integers(1, 20))
+def test_the_other_way_round_a_difference_is_the_same_with_its_signs_changed(won, lost, even):
+    there, back = first_labels(won, lost, even)
+    assert (back.estimate, back.low, back.high) == pytest.approx(
+        (-there.estimate, -there.high, -there.low)
+    )
+    assert (back.p, back.first_better) == (there.p, pytest.approx(1 - there.first_better))
+
+
+def test_p_is_about_that_of_mcnemars_test():
+    assert first_labels(5, 3, 92)[0].p == pytest.approx(0.48, abs=0.12)
+    assert first_labels(20, 4, 76)[0].p < 0.02  # 0.001
 
 
 def test_a_clearly_better_ranking_is_recognised(make_case):

@@ -77,19 +77,19 @@ def test_intervals_and_p_values_are_those_of_a_naive_bootstrap():
     rankings, truth, seen = case(3)
     relevant = truth.relevant.toarray()
     right = [
-        np.take_along_axis(relevant, ranking.labels, axis=1).sum(axis=1) * 100 / K
+        np.take_along_axis(relevant, ranking.labels, axis=1).sum(axis=1).astype(int)
         for ranking in rankings.values()
     ]
     gain, chance, draws = right[1] - right[0], np.random.default_rng(0), []
     for _ in range(60):
         rows = chance.integers(0, len(truth), len(truth))
-        draws.append(np.mean([gain[row] for row in rows]))
-    around = np.array(draws) - np.mean(draws) + gain.mean()
-    low, high = np.quantile(around, [0.025, 0.975])
-    p = 2 * (min((around <= 0).sum(), (around >= 0).sum()) + 1) / 61
+        draws.append(sum(gain[row] for row in rows))
+    percent, total = 100 / K / len(truth), gain.sum()
+    low, high = np.quantile(draws, [0.025, 0.975]) * percent
+    p = (sum(abs(draw - total) >= abs(total) for draw in draws) + 1) / 61  # whole numbers: ties
     found = compared(rankings, truth, seen).versus["new"].metrics[f"P@{K}"]
     assert (found.estimate, found.low, found.high, found.p) == pytest.approx(
-        (gain.mean(), low, high, min(1, p))
+        (total * percent, low, high, p)
     )
 
 
@@ -138,7 +138,7 @@ def test_more_resamples_than_chance_needs_tell_a_true_gain_from_none():
             "other": rankings["new"]}  # fmt: skip
     found = compared(many, truth, seen, resamples=200)
     assert list(found.versus) == ["better", "other"]
-    assert found.versus["better"].metrics["P@1"].p == pytest.approx(2 / 201)
+    assert found.versus["better"].metrics["P@1"].p == pytest.approx(1 / 201)
     assert found.versus["other"].metrics["P@1"].p > 0.05
     assert verdict("P@1", found.versus["better"].metrics["P@1"]).startswith("P@1: better, +")
 
@@ -179,6 +179,12 @@ def test_names_and_texts_in_the_page_are_words_and_never_markup():
     assert '"><img src=x>' in words
     assert "\0" not in page
     assert "\u202e" not in page
+
+
+def test_a_page_without_examples_has_no_empty_sections():
+    found = compared(*case(8))
+    assert "<h3>Texts</h3>" in page_of(found, METRICS, 1)
+    assert "<h3>Texts</h3>" not in page_of(found, METRICS, 0)
 
 
 def test_the_page_asks_the_network_for_nothing():

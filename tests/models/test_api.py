@@ -53,6 +53,24 @@ def test_k_must_be_positive(model):
         xmtc.predict(model, ["text"], k=0)
 
 
+def test_a_threshold_must_be_a_number(model):
+    with pytest.raises(xmtc.ConfigError, match="threshold='x': must be a number"):
+        xmtc.predict(model, ["text"], threshold="x")
+    assert xmtc.predict(model, ["text"], threshold=np.float32(2)) == [[]]
+
+
+def test_a_model_is_no_folder_to_load(model):
+    with pytest.raises(xmtc.ConfigError, match="takes a model's folder, not a OneVsAll"):
+        xmtc.load(model)
+
+
+@pytest.mark.parametrize(("name", "hint"), [("LABEL 3", "mean 'label 0003'"), ("nope", "'nope'.$")])
+def test_a_label_that_is_not_there_gets_a_hint_where_one_is_near(model, name, hint):
+    for asked in ({"only": [name]}, {"exclude": [name]}):
+        with pytest.raises(xmtc.DataError, match=hint):
+            xmtc.predict(model, ["text"], **asked)
+
+
 def test_labels_never_seen_count_as_misses(model):
     dataset = planted(seed=4)
     known = xmtc.evaluate(model, dataset).metrics
@@ -60,6 +78,15 @@ def test_labels_never_seen_count_as_misses(model):
     wider = xmtc.evaluate(model, xmtc.Dataset.of(dataset.texts, names)).metrics
     assert wider["P@1"] == pytest.approx(known["P@1"])
     assert wider["R@5"] < known["R@5"]
+
+
+def test_a_test_set_that_no_answer_can_fit_is_refused(model):
+    with pytest.raises(xmtc.DataError, match=r"none of the 2 labels .* '7', is one of the 12 "):
+        xmtc.evaluate(model, xmtc.Dataset.of(["sign1a", "sign2a"], [["8", "7"], []]))
+    unused = planted().take(range(3))
+    unused = xmtc.Dataset(unused.texts, unused.relevant * 0, unused.labels)
+    with pytest.raises(xmtc.DataError, match="no text of the test data has a label"):
+        xmtc.evaluate(model, unused)
 
 
 def test_label_names_decide_not_their_order(model):

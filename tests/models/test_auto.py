@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -57,7 +58,7 @@ def figures(choice):
 def test_all_that_fits_is_tried_and_the_best_is_kept():
     choice = whole()
     found = figures(choice)
-    assert list(found) == [auto.TREE, JOINED, *auto.LEARNERS, auto.COMBINED]
+    assert list(found) == [*auto.LINEAR, JOINED, *auto.LEARNERS, auto.COMBINED]
     assert found[choice.kept]["P@5"] == max(each["P@5"] for each in found.values())
     assert choice.model.trained_on.texts == len(DATA)
     assert xmtc.evaluate(choice.model, planted(seed=1)).metrics["P@1"] > 95
@@ -103,8 +104,8 @@ def test_what_is_kept_is_never_below_linear_tree_on_validation(seed, metric, bad
 def test_with_too_few_minutes_it_is_linear_tree_and_says_so():
     choice = auto.choose(DATA, quick(minutes=1e-4))
     assert (choice.kept, choice.model.kind) == ("linear_tree", "linear_tree")
-    assert [each.name for each in choice.tried] == [auto.TREE, JOINED]
-    assert "not tried: needs about" in choice.tried[1].note
+    assert [each.name for each in choice.tried] == [*auto.LINEAR, JOINED]
+    assert all("not tried: needs about" in each.note for each in choice.tried[1:])
     assert "nothing has a higher P@5" in choice.why
     assert choice.model.trained_on.texts == len(DATA)
 
@@ -112,21 +113,31 @@ def test_with_too_few_minutes_it_is_linear_tree_and_says_so():
 def test_time_for_reading_but_not_for_learning(monkeypatch):
     monkeypatch.setattr(auto, "learning_speed", lambda *_: (0.0, 1e6, 1e6))
     choice = auto.choose(DATA, quick())
-    assert list(figures(choice)) == [auto.TREE, JOINED, *auto.LEARNERS, auto.COMBINED]
+    assert list(figures(choice)) == [*auto.LINEAR, JOINED, *auto.LEARNERS, auto.COMBINED]
     assert figures(choice)[TAUGHT] == figures(choice)[NEURAL] == {}
-    assert "not tried" in choice.tried[2].note
+    assert "not tried" in choice.tried[3].note
 
 
-def test_without_torch_it_is_linear_tree_and_says_so(monkeypatch):
+def test_without_torch_linear_models_are_compared(monkeypatch):
     def missing(what):
         raise MissingExtra(f"{what} needs PyTorch. Install with: pip install 'xmtc[neural]'")
 
     monkeypatch.setattr(auto, "require_neural", missing)
     choice = auto.choose(DATA, quick())
-    assert choice.model.kind == "linear_tree"
-    assert "pip install" in choice.why
-    plain = xmtc.train("linear_tree", DATA).rank(DATA.texts, 5)
-    assert (choice.model.rank(DATA.texts, 5).scores == plain.scores).all()
+    assert list(figures(choice)) == [*auto.LINEAR, JOINED, auto.COMBINED]
+    assert "pip install" in choice.tried[2].note
+    assert choice.model.trained_on.texts == len(DATA)
+
+
+def test_one_vs_all_gets_a_tenth_of_the_time(monkeypatch):
+    spent = SimpleNamespace(spent=SimpleNamespace(seconds=100.0))
+    monkeypatch.setattr(auto, "WORTH_ASKING", 0)
+    monkeypatch.setattr(auto, "one_vs_all_costs", lambda _: lambda _: spent)
+    monkeypatch.setattr(auto.Search, "_try_neural", lambda _: None)
+    for minutes, fits in ((34, False), (36, True)):  # twice 100 s, in a tenth of 0.95 of them
+        choice = auto.choose(DATA, quick(minutes=minutes))
+        assert bool(figures(choice)[auto.ONE]) == fits
+    assert choice.tried[1].note == ""
 
 
 def test_features_and_few_texts_are_for_linear_tree():
@@ -203,7 +214,7 @@ def test_the_command_line_shows_the_table_and_saves_an_ordinary_model(
     assert kind in xmtc.models.catalog.KINDS
     assert f"Trained {kind}" in output
     said = json.loads((tmp_path / "model.run" / auto.TRIED).read_text())
-    assert [each["name"] for each in said["tried"]][:2] == ["linear_tree", "xr_transformer"]
+    assert [each["name"] for each in said["tried"]][:2] == ["linear_tree", "one_vs_all"]
     assert not list((tmp_path / "model.run").rglob("*.npy"))  # nothing that only a search needs
 
 

@@ -54,7 +54,7 @@ def test_errors_say_what_is_missing(models):
         xmtc.compare({"good": models["good"]}, planted())
     with pytest.raises(DataError, match="no text of the test data has a label"):
         xmtc.compare(models, Dataset.of(["a", "b"], [[], []]))
-    with pytest.raises(DataError, match=r"none of the labels .* '17', is known"):
+    with pytest.raises(DataError, match=r"none of the 2 labels .* '17', is one of the 12"):
         xmtc.compare(models, Dataset.of(["a", "b"], [["17"], ["18"]]))
 
 

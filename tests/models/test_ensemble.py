@@ -275,6 +275,9 @@ def test_an_explanation_comes_from_a_member_that_can_give_one(strangers):
     reasons = xmtc.explain(both, "sign3a sign3b", k=1)
     assert reasons[0].label == "label 0003"
     assert {term for term, _ in reasons[0].path[-1].terms} == {"sign3a", "sign3b"}
+    assert reasons[0].path[-1].by == f"{members()[0].kind}, member 2 of 2"
+    around = xmtc.explain(ensemble.of([both, members()[1]]), "sign3a sign3b", k=1)[0]
+    assert around.path[-1].by == f"ensemble, member 1 of 2: {members()[0].kind}, member 2 of 2"
     assert xmtc.explain(ensemble.of(strangers), "stock exchange", k=1)[0].label == "stocks"
     with pytest.raises(
         xmtc.ConfigError, match=r"no member .* can say why 'label 00.*most_frequent"
@@ -284,12 +287,17 @@ def test_an_explanation_comes_from_a_member_that_can_give_one(strangers):
         xmtc.remove_labels(both, ["label 0003"])
 
 
-def test_a_member_that_cannot_read_the_input_is_named():
+def test_members_that_no_input_suits_are_refused_and_a_member_that_cannot_read_is_named():
     plain = planted()
     _, features = tfidf.learn(plain.texts, tfidf.TfidfConfig())
     blind = xmtc.train("one_vs_all", xmtc.Dataset((), plain.relevant, plain.labels, features))
+    seeing, floor = members()[:2]
+    with pytest.raises(xmtc.ConfigError, match="one was trained on texts and another on a feature"):
+        ensemble.of([seeing, ensemble.of([floor, blind])])
+    both = ensemble.of([floor, blind])
+    assert both.rank(features, 3).labels.shape == (len(plain), 3)
     with pytest.raises(xmtc.DataError, match=r"the ensemble's one_vs_all: .*cannot read texts"):
-        ensemble.of([members()[0], blind]).rank(["a text"], 3)
+        both.rank(["a text"], 3)
 
 
 @pytest.mark.parametrize(

@@ -51,8 +51,18 @@ def test_a_path_score_is_the_product_along_the_path():
 
 
 def test_a_model_that_does_not_read_cannot_explain():
-    with pytest.raises(xmtc.ConfigError, match="cannot say why"):
+    with pytest.raises(xmtc.ConfigError, match="most_frequent cannot say why") as caught:
         xmtc.explain(xmtc.train("most_frequent", planted()), "text")
+    for kind in ("linear_tree", "one_vs_all", "xr_transformer", "ensemble"):
+        assert kind in str(caught.value)
+    assert "lightxml" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "nobody wrote this"])
+def test_the_command_says_so_when_no_word_is_known(model, tmp_path, capsys, text):
+    xmtc.save(model, tmp_path / "model")
+    assert run(["explain", str(tmp_path / "model"), text, "-k", "1"]) == 0
+    assert "no word of the text is known here; without any word" in capsys.readouterr().out
 
 
 def test_the_command_shows_coloured_words_and_json(model, tmp_path, capsys):

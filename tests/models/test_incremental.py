@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import xmtc
 from xmtc.data.planted import planted
@@ -43,6 +46,29 @@ def test_a_label_can_be_added_by_its_text_alone(model):
     wider = add_labels(model, texts={"both signs": "sign5a sign6a", "plain": "kappa"})
     assert wider.labels.names[-2:] == ("both signs", "plain")
     assert "both signs" in {n for n, _ in xmtc.predict(wider, ["sign5a sign6a"], k=4)[0]}
+
+
+def test_a_label_of_unknown_words_is_refused_or_named_in_a_warning(model, caplog):
+    with pytest.raises(xmtc.DataError, match=r"no word .* 'whale' \(0 of 3 words\), 'empty'"):
+        add_labels(model, texts={"whale": "hunting of whales", "empty": ""})
+    known = {"kappa": "kappa sign1a", "half": "kappa whale"}
+    assert len(add_labels(model, texts=known).labels) == 42
+    assert not caplog.records
+    weak = {f"weak {i}": "whale meat kappa" for i in range(7)}
+    assert len(add_labels(model, texts={**known, **weak}).labels) == 49
+    assert "'weak 4' (1 of 3 words), and 2 more labels." in caplog.text
+    assert "'half'" not in caplog.text
+
+
+def test_foreign_features_teach_a_text_model_nothing(model):
+    old = planted(texts=400, labels=40)
+    foreign = xmtc.Dataset((), old.relevant, old.labels, sp.csr_array(np.ones((400, 3), "f4")))
+    for labels in (old.labels, xmtc.LabelSpace(tuple(map(str, range(40))))):
+        with pytest.raises(xmtc.DataError, match="this model reads texts; here are features only"):
+            update(model, old, replace(foreign, labels=labels))
+    own = model.encoder.encode(old.texts)
+    updated = update(model, old, xmtc.Dataset((), old.relevant, old.labels, own))
+    assert updated.trained_on.texts == 800
 
 
 def test_removed_labels_are_gone_and_the_rest_ranks_as_before(model):

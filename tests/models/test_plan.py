@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 import xmtc
+from xmtc.cli.plan import command
 from xmtc.core import config as settings
 from xmtc.data.planted import planted
 from xmtc.models import cost, linear_tree
 from xmtc.models import plan as planning
-from xmtc.models.catalog import KINDS
+from xmtc.models.catalog import KINDS, PLANNED
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,11 @@ def test_a_plan_without_limits_keeps_the_settings(kind, data):
 def test_what_cannot_be_foretold_is_said_not_guessed(kind, data):
     with pytest.raises(xmtc.ConfigError, match=rf"no estimate for {kind}: .* train auto --minutes"):
         xmtc.plan(kind, data, minutes=5)
+
+
+def test_the_help_names_exactly_the_kinds_that_have_an_estimate():
+    assert set(PLANNED) == set(planning.COSTS)
+    assert ", ".join(PLANNED) in command.epilog
 
 
 def test_more_trees_take_longer_and_more_room(data):

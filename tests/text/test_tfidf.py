@@ -15,6 +15,7 @@ import xmtc
 from xmtc.core.errors import ConfigError, DataError
 from xmtc.core.parts import Parts
 from xmtc.text import alphabet, tfidf
+from xmtc.text.encoder import GivenFeatures
 from xmtc.text.tfidf import TfidfConfig
 
 SCRIPTS = [
@@ -178,12 +179,18 @@ def test_very_many_terms_are_all_kept_apart():
 def test_feature_rows_of_the_right_width_pass_through():
     encoder, features = tfidf.learn(SCRIPTS, TfidfConfig())
     assert (encoder.encode(features) != features).nnz == 0
-    with pytest.raises(DataError, match="columns"):
-        encoder.encode(sp.csr_array((2, encoder.feature_count + 1), dtype=np.float32))
-    narrow = encoder.encode(sp.csr_array((2, 3), dtype=np.float32))
-    assert narrow.shape == (2, encoder.feature_count)
+    for other in (encoder.feature_count + 1, 3):
+        with pytest.raises(DataError, match=f"reads texts; .* {other} columns"):
+            encoder.encode(sp.csr_array((2, other), dtype=np.float32))
     with pytest.raises(DataError, match="NaN"):
-        encoder.encode(sp.csr_array(np.full((1, 3), np.nan, np.float32)))
+        encoder.encode(sp.csr_array(np.full((1, encoder.feature_count), np.nan, np.float32)))
+
+
+def test_a_model_of_given_features_reads_narrower_rows_too():
+    encoder = GivenFeatures(5)
+    assert encoder.encode(sp.csr_array((2, 3), dtype=np.float32)).shape == (2, 5)
+    with pytest.raises(DataError, match="columns"):
+        encoder.encode(sp.csr_array((2, 6), dtype=np.float32))
 
 
 @pytest.mark.parametrize(

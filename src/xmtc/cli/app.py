@@ -1,6 +1,7 @@
 """`xmtc`: finds the command, and turns every error of ours into one sentence and an exit code.
 
-Exit codes: 0 it worked; 1 it did not, and the sentence says why; 2 the command was misspelt.
+Exit codes: 0 it worked; 1 it did not, and the sentence says why; 2 the command was misspelt;
+130 it was stopped (Ctrl-C).
 """
 
 from __future__ import annotations
@@ -99,7 +100,10 @@ def run(arguments: list[str] | None = None) -> int:
     except (BrokenPipeError, SystemExit):  # the reader of our output went away, e.g. `| head`;
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # click and rich exit when they notice
         return 0
-    except (XmtcError, OSError, MemoryError, KeyboardInterrupt, click.Abort) as error:
+    except (KeyboardInterrupt, click.Abort):  # click makes the second of the first
+        click.echo("xmtc: stopped.", err=True)
+        return 130
+    except (XmtcError, OSError, MemoryError) as error:
         click.echo(_wrapped(f"xmtc: {_sentence(error)}"), err=True)
         return 1
 
@@ -116,9 +120,7 @@ def _sentence(error: BaseException) -> str:
         return _in_flags(str(error))
     if isinstance(error, OSError):
         return f"{error.filename or 'file'}: {error.strerror or error}"
-    if isinstance(error, MemoryError):
-        return "out of memory. Use fewer features (--set text.min_df=5) or a larger machine."
-    return "stopped."
+    return "out of memory. Use fewer features (--set text.min_df=5) or a larger machine."
 
 
 def _in_flags(sentence: str) -> str:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from xmtc.cli.reading import read, reading_options
-from xmtc.cli.show import json_option, megabytes, print_json, print_table
+from xmtc.cli.show import counted, json_option, megabytes, print_json, print_table
+from xmtc.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from xmtc.models.combining import Learned
@@ -42,6 +43,11 @@ def command(
     from xmtc.core import config, store
     from xmtc.models import api, ensemble
 
+    if len(models) < 2:
+        raise ConfigError(
+            f"combine takes the folder for the result, here {out}, then two or more models; there "
+            f"is only {models[0]}."
+        )
     values = config.merged({"how": how}, config.assignments(pairs))
     settings = config.from_dict(ensemble.Config, values)
     store.check_target(out, overwrite)
@@ -61,8 +67,9 @@ def command(
     if found:
         _print(found, models, settings.metric)
     click.echo(
-        f"Combined {len(combined.members)} models with {len(combined.labels):,} labels by "
-        f"{settings.how}; saved {megabytes(size)} to {out}"
+        f"Combined {counted(len(combined.members), 'model')} with "
+        f"{counted(len(combined.labels), 'label')} by {settings.how}; saved {megabytes(size)} to "
+        f"{out}"
     )
 
 
@@ -82,3 +89,6 @@ def _print(found: Learned, models: tuple[str, ...], metric: str) -> None:
     rows += [["with equal weights", "", f"{found.plain:.2f}"]]
     rows += [["with these weights", "", f"{found.figure:.2f}"]]
     print_table(["model", "weight", metric], rows, "On the validation texts, percent")
+    dropped = [model for model, weight in zip(models, found.weights, strict=True) if not weight]
+    if dropped:
+        click.echo(f"Left out, because of weight 0: {', '.join(dropped)}")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from xmtc.evaluation.comparison import Comparison
 
 SHOWN = ("P", "nDCG", "PSP", "R")
+NOTHING = ["–"]  # the recall of labels of which there are none to find
 
 
 @click.command("compare")
@@ -33,12 +34,14 @@ SHOWN = ("P", "nDCG", "PSP", "R")
               help="Allow models that know different labels; what one lacks it misses.",
               )  # fmt: skip
 @click.option("--html", "html_file", type=click.Path(), help="Also write a report with plots here.")
+@click.option("--overwrite", is_flag=True, help="Replace a report that is already there.")
 @click.option("--split", default="test", show_default=True, help="Which part of a data folder.")
 @reading_options
 @json_option
 def command(
     models: tuple[str, ...], data: str, ks: tuple[int, ...], resamples: int, family: str, top: int,
-    different_labels: bool, html_file: str | None, split: str, as_json: bool, **reading: Any,
+    different_labels: bool, html_file: str | None, overwrite: bool, split: str, as_json: bool,
+    **reading: Any,
 ) -> None:  # fmt: skip
     """Compare trained MODELS with the first of them: is a difference more than chance, and where?
 
@@ -47,7 +50,7 @@ def command(
     from xmtc.models import api
     from xmtc.models.comparing import compare
 
-    _check(models, html_file)
+    _check(models, html_file, overwrite)
     dataset = read(data, split, **reading)
     names = models if as_json else _short_names(models)
     loaded = {name: api.load(model) for name, model in zip(names, models, strict=True)}
@@ -65,13 +68,17 @@ def command(
         click.echo(f"Wrote the report to {html_file}; open it in a browser.")
 
 
-def _check(models: tuple[str, ...], html_file: str | None) -> None:
+def _check(models: tuple[str, ...], html_file: str | None, overwrite: bool) -> None:
     """What can be known before the long work."""
     twice = next((model for model in models if models.count(model) > 1), None)
     if twice:
         raise ConfigError(f"{twice} is named twice; a model does not differ from itself.")
     if html_file and not Path(html_file).absolute().parent.is_dir():
         raise ConfigError(f"there is no folder to write {html_file} to. Make it first.")
+    if html_file and Path(html_file).exists() and not overwrite:
+        raise ConfigError(
+            f"{html_file} is already there. Choose another name, or pass --overwrite."
+        )
 
 
 def _short_names(models: tuple[str, ...]) -> list[str]:
@@ -108,11 +115,13 @@ def _print(found: Comparison, top: int) -> None:
 def _print_bands(found: Comparison, model: str) -> None:
     from xmtc.evaluation.page import beside
 
+    versus = found.versus[model].bands
     first, recall = found.models[0], f"R@{found.k}"
     pairs = zip(found.bands[first], found.bands[model], strict=True)
     rows = [
         [mine.name, f"{mine.positives:,}",
-         *beside(mine.recall[recall], other.recall[recall], found.versus[model].bands[mine.name])]
+         *(beside(mine.recall[recall], other.recall[recall], versus[mine.name])
+           if mine.positives else NOTHING * 4)]
         for mine, other in pairs
     ]  # fmt: skip
     title = f"Recall among the first {found.k}, by how often training saw the label"

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from xmtc.cli.reading import read, reading_options
-from xmtc.cli.show import json_option, print_json, print_table
+from xmtc.cli.show import counted, json_option, print_json, print_table
 from xmtc.core.errors import DataError
 
 MARKS = {"error": "✗", "warning": "!", "note": "·"}
@@ -29,7 +29,7 @@ def doctor(file: str, test: str | None, plot: str | None, as_json: bool, **readi
     """Say what is wrong with the data in FILE, and how it relates to the data in TEST.
 
     Finds empty texts, duplicates, test texts that are also in training, labels seen once or never,
-    names that differ only in case or spaces.
+    names that differ only in case or spaces. Texts are counted from 1.
     """
     from xmtc.data.doctor import examine
     from xmtc.evaluation.plots import label_frequency_plot, require_plots
@@ -67,11 +67,13 @@ def convert(source: str, target: str, split: str, overwrite: bool, **reading: An
         raise DataError(f"{target} is already there. Choose another name, or pass --overwrite.")
     dataset = read(source, split, **reading)
     write(dataset, target)
-    click.echo(f"Wrote {len(dataset):,} texts with {len(dataset.labels):,} labels to {target}")
+    texts, labels = counted(len(dataset), "text"), counted(len(dataset.labels), "label")
+    click.echo(f"Wrote {texts} with {labels} to {target}")
 
 
 def _print_counts(file: str, diagnosis: Any) -> None:
-    click.echo(f"{file}: {diagnosis.texts:,} texts, {diagnosis.labels:,} labels")
+    texts, labels = counted(diagnosis.texts, "text"), counted(diagnosis.labels, "label")
+    click.echo(f"{file}: {texts}, {labels}")
     rows = [
         [name, f"{spread.mean:,.1f}", f"{spread.median:,.0f}", f"{spread.p95:,.0f}",
          f"{spread.max:,}"]
@@ -80,6 +82,7 @@ def _print_counts(file: str, diagnosis: Any) -> None:
             ("labels per text", diagnosis.labels_per_text),
             ("texts per label", diagnosis.texts_per_label),
         )
+        if spread is not None
     ]  # fmt: skip
     print_table(["", "mean", "median", "95 %", "most"], rows)
 

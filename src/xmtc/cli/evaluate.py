@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from xmtc.cli.reading import read, reading_options
+from xmtc.cli.reading import about, read, reading_options
 from xmtc.cli.show import json_option, print_json, print_table
 
 SHOWN = ("P", "R", "nDCG", "PSP", "PSnDCG", "RP", "coverage")
@@ -39,7 +39,9 @@ def command(
     pairs = _filter_pairs(filter_file) if filter_file else None
     options = {"threshold": threshold, "resamples": resamples, "family": family}
     started = time.perf_counter()
-    report = api.evaluate(loaded, dataset, sorted(set(ks)) or (1, 3, 5), without=pairs, **options)
+    with about(data):
+        cuts = sorted(set(ks)) or (1, 3, 5)
+        report = api.evaluate(loaded, dataset, cuts, without=pairs, **options)
     per_text = (time.perf_counter() - started) / max(1, len(dataset))
     if as_json:
         values = report.to_dict()
@@ -74,8 +76,9 @@ def _print_bands(report: Any) -> None:
         return
     k = report.settings.ks[-1]
     rows = [
-        [band.name, f"{band.labels:,}", f"{band.positives:,}", f"{band.recall[f'R@{k}']:.2f}"]
+        [band.name, f"{band.labels:,}", f"{band.positives:,}",
+         f"{band.recall[f'R@{k}']:.2f}" if band.positives else "–"]
         for band in report.bands
-    ]
+    ]  # fmt: skip
     title = "By how often training saw the label"
     print_table(["labels", "how many", "in the truth", f"recall@{k}"], rows, title)

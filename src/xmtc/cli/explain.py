@@ -28,14 +28,17 @@ def command(model: str, text: str, k: int, whole_path: bool, as_json: bool) -> N
         print_json([_plain(explanation) for explanation in explanations])
         return
     for explanation in explanations:
-        click.secho(f"{explanation.label}  {explanation.score:.3f}", bold=True)
+        click.secho(f"{explanation.label}  {explanation.score:.3f}", bold=True, nl=False)
+        by = explanation.path[-1].by
+        click.echo(f"  explained by {by}" if by else "")
         shown = explanation.path if whole_path else explanation.path[-1:]
         for level, evidence in enumerate(shown):
             if whole_path:
                 click.echo(f"  level {level + 1}, margin {evidence.margin:+.2f}")
             click.echo(f"  {_highlighted(text, dict(evidence.terms))}")
-            strongest = (f"{term} {weight:+.2f}" for term, weight in evidence.terms[:8])
-            click.echo(f"  {', '.join(strongest)}; without any word {evidence.bias:+.2f}\n")
+            strongest = [f"{term} {weight:+.2f}" for term, weight in evidence.terms[:8]]
+            words = ", ".join(strongest) or "no word of the text is known here"
+            click.echo(f"  {words}; without any word {evidence.bias:+.2f}\n")
 
 
 def _plain(explanation: Any) -> dict[str, Any]:
@@ -47,7 +50,8 @@ def _plain(explanation: Any) -> dict[str, Any]:
         }
         for evidence in explanation.path
     ]
-    return {"label": explanation.label, "score": explanation.score, "path": steps}
+    by = {"by": explanation.path[-1].by} if explanation.path[-1].by else {}
+    return {"label": explanation.label, "score": explanation.score, **by, "path": steps}
 
 
 def _highlighted(text: str, weights: dict[str, float]) -> str:

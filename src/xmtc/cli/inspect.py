@@ -7,7 +7,7 @@ from typing import Any
 import click
 import numpy as np
 
-from xmtc.cli.show import json_option, megabytes, print_json, print_table
+from xmtc.cli.show import counted, json_option, megabytes, print_json, print_table
 
 
 @click.command("inspect")
@@ -41,12 +41,13 @@ def command(model: str, top: int, as_json: bool) -> None:
 
 def _print(summary: dict[str, Any]) -> None:
     click.echo(
-        f"{summary['folder']}: {summary['kind']}, trained on {summary['texts']:,} texts with "
-        f"{summary['labels']:,} labels; {megabytes(summary['bytes'])}, xmtc {summary['library']}"
+        f"{summary['folder']}: {summary['kind']}, trained on {counted(summary['texts'], 'text')} "
+        f"with {counted(summary['labels'], 'label')}; {megabytes(summary['bytes'])}, xmtc "
+        f"{summary['library']}"
     )
     for source in summary["sources"]:
-        click.echo(f"learned from {source['path']} ({source['texts']:,} texts)")
-    settings = [[name, str(value)] for name, value in _flat(summary["settings"])]
+        click.echo(f"learned from {_value(source)}")
+    settings = [[name, _value(value)] for name, value in _flat(summary["settings"])]
     print_table(["setting", "value"], settings, "Settings", words=2)
     arrays = [
         [name, entry["dtype"], " x ".join(f"{size:,}" for size in entry["shape"])]
@@ -55,6 +56,15 @@ def _print(summary: dict[str, Any]) -> None:
     print_table(["array", "type", "shape"], arrays, "Arrays", words=2)
     labels = [[entry["label"], f"{entry['texts']:,}"] for entry in summary["frequent_labels"]]
     print_table(["label", "texts"], labels, "Most frequent labels")
+
+
+def _value(value: Any) -> str:
+    """A setting as it is given on the command line; of training data where it was."""
+    if isinstance(value, list):
+        return ",".join(map(_value, value)) or "none"
+    if isinstance(value, dict):
+        return f"{value['path']} ({counted(value['texts'], 'text')})"
+    return str(value)
 
 
 def _flat(settings: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:

@@ -11,7 +11,7 @@ import click
 from xmtc.cli.reading import read, reading_options
 from xmtc.cli.show import json_option, megabytes, print_json, seconds
 from xmtc.core.errors import ConfigError
-from xmtc.models.catalog import KINDS
+from xmtc.models.catalog import PLANNED
 
 if TYPE_CHECKING:
     from xmtc.models.plan import Plan
@@ -27,10 +27,14 @@ def _in_bytes(context: click.Context, option: click.Parameter, value: str | None
     return float(match[1]) * UNITS[match[2]] if match else None
 
 
-memory_option = click.option("--memory", metavar="SIZE", callback=_in_bytes,
-                             help="Most memory to use, e.g. 4GB.")  # fmt: skip
-minutes_option = click.option("--minutes", type=click.FloatRange(0, min_open=True),
-                              help="Longest time to train.")  # fmt: skip
+memory_option = click.option(
+    "--memory", metavar="SIZE", callback=_in_bytes,
+    help="Most memory to use, e.g. 4GB; not for neural kinds.",
+)  # fmt: skip
+minutes_option = click.option(
+    "--minutes", type=click.FloatRange(0, min_open=True),
+    help="Longest time to train; of the neural kinds, for auto.",
+)  # fmt: skip
 
 
 @click.command("plan")
@@ -84,4 +88,4 @@ def described(made: Plan) -> str:
     return "\n".join([text, *(f"Changed to fit: {change}" for change in made.changes)])
 
 
-command.epilog = "Kinds: " + ", ".join(KINDS)
+command.epilog = f"Kinds: {', '.join(PLANNED)}. Of neural kinds there is no estimate."

@@ -44,12 +44,15 @@ def command(
     """
     from xmtc.models import api
 
+    if texts and file != "-":
+        raise click.UsageError(f"give either a file ({file}) or --text, not both")
     loaded = api.load(model)
     as_json = not sys.stdout.isatty() if as_json is None else as_json
     source = iter([[text.encode() for text in texts]]) if texts else _batches(file, text_column)
+    column = None if _is_table(file) else text_column  # of a table it is read already
     place = 0
     for lines in source:
-        read = [_read(line, place + i, file, text_column) for i, line in enumerate(lines, 1)]
+        read = [_read(line, place + i, file, column) for i, line in enumerate(lines, 1)]
         place += len(lines)
         good = [item["text"] for item in _until_bad(read, skip_bad) if "text" in item]
         answers = iter(api.predict(loaded, good, k, threshold, only=only or None, exclude=exclude))
@@ -73,17 +76,26 @@ def _batches(file: str, column: str | None) -> Iterator[list[bytes]]:
             click.echo("Type a text and press Enter; Ctrl-D ends.", err=True)
         yield from _arriving(sys.stdin.fileno())
         return
-    from xmtc.data.lines import data_path, open_bytes
-    from xmtc.data.texts import TABLES, read_texts
+    from xmtc.data.lines import open_bytes
+    from xmtc.data.texts import read_texts
 
-    if not Path(file).is_file():
+    if Path(file).is_dir():
+        raise DataError(f"{file} is a folder. Give a file of texts.")
+    if not Path(file).exists():
         raise DataError(f"there is no file {file}. For a text right here, use --text.")
-    if data_path(Path(file)).suffix in TABLES:
+    if _is_table(file):
         rows = (json.dumps({"text": text}).encode() for text in read_texts(file, column))
         yield from _in_batches(rows)
     else:
         with open_bytes(Path(file)) as stream:
             yield from _in_batches(stream)
+
+
+def _is_table(file: str) -> bool:
+    from xmtc.data.lines import data_path
+    from xmtc.data.texts import TABLES
+
+    return data_path(Path(file)).suffix in TABLES
 
 
 def _in_batches(lines: Iterator[bytes] | IO[bytes]) -> Iterator[list[bytes]]:
@@ -111,7 +123,7 @@ def _read(line: bytes, place: int, file: str, column: str | None) -> dict[str, A
     try:
         text = decode(line.rstrip(b"\r\n")).removeprefix("\ufeff")
         return _object(text, column) if text.lstrip().startswith("{") else {"text": text}
-    except (ValueError, RecursionError, BadLine) as error:
+    except BadLine as error:
         return {"error": f"{'standard input' if file == '-' else file}:{place}: {error}"}
 
 
@@ -119,8 +131,11 @@ def _object(line: str, column: str | None) -> dict[str, Any]:
     from xmtc.data.bad import BadLine, excerpt
     from xmtc.data.rows import text_fields, text_of
 
-    value = json.loads(line, parse_constant=_no_constant)
-    fields = text_fields(value, column) or text_fields(value, None)
+    try:
+        value = json.loads(line, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as problem:
+        raise BadLine(f"not JSON ({problem}): {excerpt(line)}.") from None
+    fields = text_fields(value, column)
     if not fields:
         raise BadLine(f"no field {column or 'text'!r} in {excerpt(line)}.")
     kept = {name: value[name] for name in ("id", "uid") if name in value}
@@ -128,7 +143,7 @@ def _object(line: str, column: str | None) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON.")
+    raise ValueError(f"it has {name}")
 
 
 def _print_json(item: dict[str, Any], named: list[tuple[str, float]]) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from xmtc.core.dataset import Dataset
+from xmtc.core.errors import DataError
 
 if TYPE_CHECKING:
     from xmtc.core.source import Source
@@ -41,6 +43,15 @@ def read(path: str, split: str = "train", **options: Any) -> Dataset:
     if bad.count:
         click.echo(f"{path}: {bad}", err=True)
     return dataset
+
+
+@contextmanager
+def about(path: str) -> Iterator[None]:
+    """What is wrong with the data inside is said of this file."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
 
 
 def source(path: str, dataset: Dataset, split: str = "train", **options: Any) -> Source:

@@ -54,6 +54,11 @@ def _plain(cell: str) -> str:
     return escape("".join(char if char.isprintable() else "\ufffd" for char in cell))
 
 
+def counted(number: int, thing: str) -> str:
+    """How many there are: "1 label", "2,000 labels"."""
+    return f"{number:,} {thing if number == 1 else f'{thing}s'}"
+
+
 def megabytes(size: int) -> str:
     """Bytes as MB, or kB where that would be 0."""
     if size < 1e5:

@@ -11,7 +11,7 @@ import click
 
 from xmtc.cli.plan import described, memory_option, minutes_option
 from xmtc.cli.reading import read, reading_options, source
-from xmtc.cli.show import json_option, megabytes, print_json, print_table, seconds
+from xmtc.cli.show import counted, json_option, megabytes, print_json, print_table, seconds
 from xmtc.models.catalog import TRAINABLE
 
 
@@ -34,10 +34,11 @@ def command(
 ) -> None:  # fmt: skip
     """Train a model of KIND on DATA, a file or folder of labelled texts, and save it.
 
-    `xmtc settings KIND` lists what can be set. With --memory or --minutes, settings are changed
-    until they fit (see `xmtc plan`). KIND auto tries several kinds within --minutes and keeps the
-    best, never worse than linear_tree on texts held out. Neural kinds keep checkpoints, a log and
-    curves in FOLDER.run: a training that was killed goes on when the same command is given again.
+    `xmtc settings KIND` lists what can be set. With --memory or --minutes, settings of the kinds
+    that `xmtc plan` knows are changed until they fit; neural kinds refuse them. KIND auto tries
+    several kinds within --minutes and keeps the best, never worse than linear_tree on texts held
+    out. Neural kinds keep checkpoints in FOLDER.run: a training that was killed goes on when the
+    same command is given again. Their log stays there, and curves if matplotlib is installed.
     """
     from xmtc.core import config, run, store
     from xmtc.models import api, catalog
@@ -56,7 +57,12 @@ def command(
         click.echo(described(made), err=True)
         settings = made.settings
     started = time.perf_counter()
-    model = api.train(kind, dataset, settings, run=f"{out}.run")
+    try:
+        model = api.train(kind, dataset, settings, run=f"{out}.run")
+    except KeyboardInterrupt:
+        if run.unfinished(f"{out}.run"):
+            click.echo(f"The same command goes on with what is in {out}.run", err=True)
+        raise
     duration = time.perf_counter() - started
     if os.environ.get("RANK", "0") != "0":
         return  # torchrun: all processes have the model, the first one saves it
@@ -74,8 +80,9 @@ def command(
         print_json(result)
     else:
         click.echo(
-            f"Trained {model.kind} on {len(dataset):,} texts with {len(model.labels):,} labels in "
-            f"{seconds(duration)}; saved {megabytes(size)} to {out}"
+            f"Trained {model.kind} on {counted(len(dataset), 'text')} with "
+            f"{counted(len(model.labels), 'label')} in {seconds(duration)}; saved "
+            f"{megabytes(size)} to {out}"
         )
 
 

@@ -9,17 +9,26 @@ import click
 from xmtc.cli.show import json_option, print_json
 from xmtc.version import VERSION
 
+PARTS = ("numpy", "scipy", "numba", "safetensors", "torch", "transformers")
+
 
 @click.command("version")
 @json_option
 def command(as_json: bool) -> None:
     """Print the version of xmtc and of what it runs on: paste it into bug reports."""
-    from importlib.metadata import version
-
-    parts = ("numpy", "scipy", "numba", "safetensors")
-    known = {"xmtc": VERSION, "python": platform.python_version(), **{p: version(p) for p in parts}}
+    known = {"xmtc": VERSION, "python": platform.python_version()}
+    known |= {part: _version(part) for part in PARTS}
     if as_json:
         print_json(known)
     else:
         click.echo(f"xmtc {VERSION}")
-        click.echo(", ".join(f"{name} {known[name]}" for name in ("python", *parts)))
+        click.echo(", ".join(f"{name} {known[name]}" for name in ("python", *PARTS)))
+
+
+def _version(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)  # what is installed says so without being imported
+    except PackageNotFoundError:
+        return "not installed"

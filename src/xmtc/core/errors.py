@@ -33,6 +33,7 @@ def require(holds: bool, setting: str, value: object, advice: str) -> None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A hint like "; did you mean 'beam'?", or nothing when no known word is close."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    """A hint like "; did you mean 'beam'?", or nothing when no known word is close in any case."""
+    forms = {each.casefold(): each for each in known}
+    close = difflib.get_close_matches(word.casefold(), forms, n=1, cutoff=0.5)
+    return f"; did you mean {forms[close[0]]!r}?" if close else ""

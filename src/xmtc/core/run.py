@@ -94,8 +94,17 @@ def stage(name: str, key: str, make: Callable[[], dict[str, Array]]) -> dict[str
 
 def tidy(folder: str | Path) -> None:
     """Remove what only an unfinished training needs; its log and its curves stay."""
-    for passing in (*Path(folder).rglob(CHECKPOINTS), *Path(folder).rglob("cache")):
+    for passing in _passing(folder):
         shutil.rmtree(passing, ignore_errors=True)
+
+
+def unfinished(folder: str | Path) -> bool:
+    """Whether it holds anything that a training could go on with."""
+    return any(any(passing.iterdir()) for passing in _passing(folder))
+
+
+def _passing(folder: str | Path) -> list[Path]:
+    return [*Path(folder).rglob(CHECKPOINTS), *Path(folder).rglob("cache")]
 
 
 def key_of(settings: Mapping[str, Any], dataset: Dataset) -> str:

@@ -36,6 +36,7 @@ from xmtc.version import VERSION
 
 FORMAT = 1
 MANIFEST, ARRAYS, LABELS = "manifest.json", "arrays.safetensors", "labels.jsonl"
+LITTER = {".DS_Store", "Thumbs.db", "desktop.ini"}  # what systems leave in folders by themselves
 MAX_MANIFEST_BYTES = 16 << 20
 MAX_NESTING = 16  # of the manifest; ours has four levels
 COUNTS = "trained_on.label_counts"
@@ -79,7 +80,8 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
     path = Path(folder) / MANIFEST
     try:
         if not Path(folder).is_dir():
-            raise StoreError(f"{folder} is not a model folder: there is no such folder.")
+            why = "it is a file" if Path(folder).exists() else "there is no such folder"
+            raise StoreError(f"{folder} is not a model folder: {why}.")
         _check_regular(path, f"{folder} is not a model folder: it has no {MANIFEST}.")
         if path.stat().st_size > MAX_MANIFEST_BYTES:
             raise StoreError(f"{path} is above {MAX_MANIFEST_BYTES >> 20} MB; ours never are.")
@@ -105,6 +107,7 @@ def check_target(folder: str | Path, overwrite: bool) -> None:
         if target.is_symlink() or (target.exists() and not target.is_dir()):
             raise StoreError(f"{target} is not a folder. Choose another place for the model.")
         names = {path.name for path in target.iterdir()} if target.exists() else set()
+        names -= LITTER
         above = next(path for path in target.parents if path.exists())
         if not (above.is_dir() and os.access(above, os.W_OK)):
             raise StoreError(f"cannot write a model to {target}: {above} cannot be written to.")
@@ -171,6 +174,8 @@ def _swap_in(draft: Path, target: Path, overwrite: bool) -> None:
     if overwrite and target.exists():
         target.rename(old)
     elif target.exists():
+        for name in LITTER:
+            (target / name).unlink(missing_ok=True)
         target.rmdir()  # empty, or this fails
     try:
         draft.rename(target)

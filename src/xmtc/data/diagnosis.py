@@ -18,7 +18,7 @@ EXAMPLES = 3  # shown per finding
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing to know. Texts in examples are numbered from 0."""
+    """One thing to know. Texts in examples are counted from 1."""
 
     kind: str  # "near_duplicates", ...: for programs
     severity: Severity  # error: results will be wrong; warning: mend it if you can
@@ -60,7 +60,7 @@ class Diagnosis:
 
     texts: int
     labels: int  # that have at least one text
-    words_per_text: Spread
+    words_per_text: Spread | None  # None: there are features and no texts
     labels_per_text: Spread
     texts_per_label: Spread  # of the labels that have texts
     label_counts: Longs  # (labels,) texts per label, for a plot of the long tail
@@ -72,7 +72,7 @@ class Diagnosis:
         return {
             "texts": self.texts,
             "labels": self.labels,
-            "words_per_text": asdict(self.words_per_text),
+            "words_per_text": asdict(self.words_per_text) if self.words_per_text else None,
             "labels_per_text": asdict(self.labels_per_text),
             "texts_per_label": asdict(self.texts_per_label),
             "labels_by_texts": dict(zip(map(str, texts.tolist()), labels.tolist(), strict=True)),

@@ -27,6 +27,7 @@ def examine(dataset: Dataset, test: Dataset | None = None) -> Diagnosis:
         exact_duplicates(dataset.texts, repeats.exact[:own]),
         near_duplicates(dataset.texts, repeats.near[:own]),
         labels_seen_once(dataset.labels.names, counts),
+        empty_label_names(dataset),
         alike_label_names(test.labels.names if test else dataset.labels.names),
         joined_label_names(dataset.labels.names),
     ]
@@ -44,7 +45,7 @@ def empty_texts(words: Longs) -> Finding:
     rows = _rows(words == 0)
     return Finding.of(
         "empty_texts", "warning", f"{_many(rows, 'text has', 'texts have')} no words.",
-        len(rows), (f"text {row}" for row in rows),
+        len(rows), (f"text {row + 1}" for row in rows),
         "Drop them, or look for a column that was not read.",
     )  # fmt: skip
 
@@ -52,9 +53,14 @@ def empty_texts(words: Longs) -> Finding:
 def texts_without_labels(dataset: Dataset) -> Finding:
     """Training texts for which nothing is relevant."""
     rows = _rows(np.diff(dataset.relevant.indptr) == 0)
+    if rows and not dataset.relevant.nnz:
+        return Finding.of(
+            "no_labels", "error", "No text has a label; training refuses such data.", len(rows), (),
+            "Look for a column that was not read: pass label_column=... when reading.",
+        )  # fmt: skip
     return Finding.of(
         "texts_without_labels", "warning", f"{_many(rows, 'text has', 'texts have')} no labels.",
-        len(rows), (f"text {row}" for row in rows),
+        len(rows), (f"text {row + 1}" for row in rows),
         "Drop them if they were never labelled; keep them if no label fits.",
     )  # fmt: skip
 
@@ -66,7 +72,7 @@ def exact_duplicates(texts: Sequence[str], exact: Longs) -> Finding:
         "exact_duplicates", "warning",
         f"{_many(rows, 'text has', 'texts have')} the same words as an earlier text.",
         len(rows),
-        (f"text {row} repeats text {exact[row]}: {_snippet(texts[row])}" for row in rows),
+        (f"text {row + 1} repeats text {exact[row] + 1}: {_snippet(texts[row])}" for row in rows),
         "Keep one of each and join their labels, or repeated texts count several times.",
     )  # fmt: skip
 
@@ -78,7 +84,8 @@ def near_duplicates(texts: Sequence[str], near: Longs) -> Finding:
         "near_duplicates", "note",
         f"{_many(rows, 'text is', 'texts are')} nearly the same as an earlier text: 90 % or more "
         "of the three-word runs are shared.",
-        len(rows), (f"text {row} is like text {near[row]}: {_snippet(texts[row])}" for row in rows),
+        len(rows),
+        (f"text {row + 1} is like text {near[row] + 1}: {_snippet(texts[row])}" for row in rows),
         "Keep them together when you split off validation data, or scores will flatter.",
     )  # fmt: skip
 
@@ -90,7 +97,8 @@ def exact_leaks(texts: Sequence[str], exact: Longs) -> Finding:
         "exact_leaks", "error",
         f"{_many(rows, 'test text has', 'test texts have')} the same words as a training text "
         f"({_percent(len(rows), len(texts))} of the test texts).",
-        len(rows), (f"test {row} is text {exact[row]}: {_snippet(texts[row])}" for row in rows),
+        len(rows),
+        (f"test {row + 1} is text {exact[row] + 1}: {_snippet(texts[row])}" for row in rows),
         "Remove them from the training data, or the test score is too good.",
     )  # fmt: skip
 
@@ -102,7 +110,8 @@ def near_leaks(texts: Sequence[str], near: Longs) -> Finding:
         "near_leaks", "warning",
         f"{_many(rows, 'test text is', 'test texts are')} nearly the same as a training text "
         f"({_percent(len(rows), len(texts))} of the test texts).",
-        len(rows), (f"test {row} is like text {near[row]}: {_snippet(texts[row])}" for row in rows),
+        len(rows),
+        (f"test {row + 1} is like text {near[row] + 1}: {_snippet(texts[row])}" for row in rows),
         "Split so that near copies stay on one side, or report scores without them too.",
     )  # fmt: skip
 
@@ -131,6 +140,18 @@ def unseen_test_labels(counts: Longs, test: Dataset) -> Finding:
         "what should be found in the test texts is out of reach.",
         len(labels), (test.labels.names[label] for label in labels),
         "They count as misses. Check that both files spell labels alike.",
+    )  # fmt: skip
+
+
+def empty_label_names(dataset: Dataset) -> Finding:
+    """Labels whose name is "" or spaces: probably an empty field, and no label at all."""
+    empty = [label for label, name in enumerate(dataset.labels.names) if not name.strip()]
+    rows = _rows(np.diff(dataset.relevant[:, empty].indptr))
+    return Finding.of(
+        "empty_label_names", "warning",
+        f"{_many(rows, 'text has', 'texts have')} a label without a name.",
+        len(rows), (f"text {row + 1}" for row in rows),
+        "Look for an empty field or a separator too many where labels are listed.",
     )  # fmt: skip
 
 
@@ -172,7 +193,7 @@ def _diagnosis(
     return Diagnosis(
         texts=len(dataset),
         labels=int((counts > 0).sum()),
-        words_per_text=Spread.of(words),
+        words_per_text=Spread.of(words) if len(words) else None,
         labels_per_text=Spread.of(np.diff(dataset.relevant.indptr)),
         texts_per_label=Spread.of(counts[counts > 0]),
         label_counts=counts,

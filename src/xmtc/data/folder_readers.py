@@ -89,7 +89,8 @@ def _numbered_labels(folder: Path, data: Path, count: int, options: ReadOptions)
     if len(texts) != count:
         raise DataError(
             f"{file} describes {len(texts)} labels but the matrix has {count} columns. "
-            "To call labels by their numbers, pass label_texts={}."
+            "To call labels by their numbers, rename it or move it away (in Python, pass "
+            "label_texts={})."
         )
     return number_names(texts)
 

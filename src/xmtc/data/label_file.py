@@ -15,12 +15,11 @@ from xmtc.core.labels import LabelSpace
 from xmtc.data.bad import BadLine, BadLines, excerpt
 from xmtc.data.builder import DatasetBuilder, number_names
 from xmtc.data.json_list import is_json_list, parsed_items
-from xmtc.data.lines import data_path, parsed_lines, read_lines
+from xmtc.data.lines import data_path, parsed_lines, read_lines, require_regular
 from xmtc.data.options import ReadOptions
 
 BESIDE = ("lbl.json", "Yf.txt", "labels.jsonl", "labels.json", "labels.tsv")  # each also .gz
 MOST_LABELS = 20_000_000  # one wrong digit must not make us name two thousand million labels
-ADVICE = "To read the data without it, pass label_texts={}."
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,8 @@ def _numbered_space(
         return with_some_texts(space, _given(options) or (file.text_of_name() if file else {}))
     if len(file.texts) != count:
         raise DataError(
-            f"{file.path} describes {len(file.texts)} labels but {path} has {count}. {ADVICE}"
+            f"{file.path} describes {len(file.texts)} labels but {path} has {count}. "
+            f"{_advice(file.path)}"
         )
     return file.space()
 
@@ -97,18 +97,20 @@ def label_file_for(path: Path, options: ReadOptions) -> LabelFile | None:
     """The file named in `label_texts`, or else the one that lies beside the data."""
     if options.label_texts is None:
         beside = (path.parent / (name + end) for name in BESIDE for end in (".gz", ""))
-        return next((read_label_file(file) for file in beside if _usable(file, path)), None)
+        found = (read_label_file(file, _advice(file)) for file in beside if _usable(file, path))
+        return next(found, None)
     if isinstance(options.label_texts, Mapping):
         return None
     return read_label_file(Path(options.label_texts))
 
 
-def read_label_file(path: str | Path) -> LabelFile:
+def read_label_file(path: str | Path, advice: str = "Mend the line.") -> LabelFile:
     """Label texts from JSON objects (a list or lines), name<TAB>text lines, or plain lines."""
     path = Path(path)
-    bad = BadLines(strict=True, advice=ADVICE)
+    bad = BadLines(strict=True, advice=advice)
+    require_regular(path)
     if not path.is_file():
-        raise DataError(f"no label file {path}. {ADVICE}")
+        raise DataError(f"there is no file {path} of label texts.")
     if data_path(path).suffix == ".tsv":
         return _label_file(path, parsed_lines(path, _tsv_label, bad))
     if data_path(path).suffix not in (".json", ".jsonl"):
@@ -116,6 +118,13 @@ def read_label_file(path: str | Path) -> LabelFile:
     if is_json_list(path):
         return _label_file(path, parsed_items(path, _json_label, bad))
     return _label_file(path, parsed_lines(path, lambda line: _json_label(_load(line)), bad))
+
+
+def _advice(path: Path) -> str:
+    return (
+        f"If {path.name} does not belong to this data, rename it or move it away (in Python, "
+        "label_texts={} reads the data without it)."
+    )
 
 
 def text_lines(path: Path, encoding: str | None = None) -> list[str]:
@@ -150,7 +159,7 @@ def _check_range(builder: DatasetBuilder, count: int, file: LabelFile | None, pa
         promise = f"{file.path} describes" if file else "label_count promises"
         raise DataError(
             f"{path}: text {row} has label id {wrong} but {promise} {count} labels (0 to "
-            f"{count - 1}). Fix the id, or pass label_texts={{}} to name labels by their ids."
+            f"{count - 1}). Fix the id. {_advice(file.path) if file else ''}".rstrip()
         )
 
 

@@ -68,12 +68,22 @@ def broken_gzip(problem: Exception) -> str:
 
 def first_lines(path: Path, count: int = 20) -> list[str]:
     """The start of the file for a look at what it is; odd bytes are replaced, long lines cut."""
+    require_regular(path)
     try:
         with open_bytes(path) as file:
             lines = [file.readline(LONGEST).removeprefix(BOM) for _ in range(count)]
     except BROKEN_GZIP as problem:
         raise DataError(f"{path}: {broken_gzip(problem)}") from None
     return [line.decode("utf-8", "replace").rstrip("\r\n") for line in lines if line]
+
+
+def require_regular(path: Path) -> None:
+    """Raise for a pipe or a device: what is looked at first and read then must be a file."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise DataError(
+            f"{path} is not a regular file but a pipe or the like, which can be read only once. "
+            "Write it to a file first."
+        )
 
 
 def open_bytes(path: Path, advance: Advance = lambda amount, note="": None) -> IO[bytes]:

@@ -14,6 +14,7 @@ from xmtc.data.builder import DatasetBuilder
 from xmtc.data.cells import labels_of
 from xmtc.data.jsonl import named_rows
 from xmtc.data.label_file import finish
+from xmtc.data.lines import require_regular
 from xmtc.data.options import ReadOptions
 from xmtc.data.rows import columns, text_of
 
@@ -22,6 +23,7 @@ BATCH = 1024  # rows unpacked at a time
 
 def read_parquet(path: Path, options: ReadOptions) -> Dataset:
     """A `.parquet` file; a label cell is a list, or one label."""
+    require_regular(path)
     builder = DatasetBuilder()
     pyarrow, parquet = _pyarrow()
     try:
@@ -41,6 +43,7 @@ def read_parquet(path: Path, options: ReadOptions) -> Dataset:
 
 def parquet_rows(path: Path) -> tuple[list[str], Iterator[dict[str, Any]]]:
     """The names of the columns, and the rows as name -> cell."""
+    require_regular(path)
     pyarrow, parquet = _pyarrow()
     try:
         file = parquet.ParquetFile(path)

@@ -102,7 +102,7 @@ def _label_ids(ids: str, count: int | None) -> list[int]:
         raise BadLine(f"label id {wrong}; ids start at 0.")
     raise BadLine(
         f"label id {wrong} but the header promises {count} labels (0 to {count - 1}). "
-        f"Fix the header's third number, or pass label_count={wrong + 1}."
+        f"Fix the header's third number (in Python, label_count={wrong + 1} does it too)."
     )
 
 

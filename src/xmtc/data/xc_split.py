@@ -12,7 +12,7 @@ from xmtc.core.errors import DataError
 from xmtc.data.bad import BadLine, BadLines, excerpt
 from xmtc.data.builder import ones
 from xmtc.data.label_file import labels_by_number
-from xmtc.data.lines import decode, first_lines, read_lines
+from xmtc.data.lines import decode, first_lines, read_lines, require_regular
 from xmtc.data.options import ReadOptions
 from xmtc.data.sparse import SparseRows
 from xmtc.data.xc import Header, data_rows, header_numbers
@@ -80,6 +80,7 @@ def read_filter_pairs(path: str | Path) -> Ints:
     """(pairs, 2): text and label numbers to leave out when scoring (`filter_labels_test.txt`)."""
     path, pairs = Path(path), []
     strict = BadLines(strict=True, advice="Each line is a text number and a label number.")
+    require_regular(path)
     lines = read_lines(path, strict) if path.stat().st_size else ()
     for number, line in lines:
         words = line.split()

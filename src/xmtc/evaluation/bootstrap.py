@@ -29,23 +29,19 @@ class Difference:
     low: float
     high: float
     first_better: float  # share of resamples in which the first ranking scores higher; ties half
-    p: float  # how often chance alone gives so large a difference, either way
+    p: float  # how often chance alone gives so large a difference, either way; 1: none
 
     def __str__(self) -> str:
         return f"{self.estimate:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
 
 
 def intervals(found: Evidence, measures: Measures) -> dict[str, tuple[float, float]]:
-    """(low, high) percent for every metric.
-
-    Resamples of texts hold fewer distinct labels than the sample, which pulls coverage and macro
-    F1 down; so the spread is taken around the resamples' own mean and laid around the estimate.
-    """
-    estimates = finish(add_up(found), measures)
+    """(low, high) percent for every metric: what the resamples give, without the utmost of them."""
+    estimates = {name: float(value[0]) for name, value in finish(add_up(found), measures).items()}
     drawn = _resampled(found, measures)
     return {
-        name: _around(float(estimates[name][0]), drawn[name], measures.confidence, (0.0, 100.0))
-        for name in estimates
+        name: _interval(estimate, _laid(found, name, estimate, drawn[name]), measures, (0.0, 100.0))
+        for name, estimate in estimates.items()
     }
 
 
@@ -71,28 +67,41 @@ def differences(sides: Sequence[Evidence], measures: Measures) -> list[dict[str,
     drawn = [_resampled(side, measures) for side in sides]
     return [
         {
-            name: _difference(float(one[name][0] - base[0]), resamples[name] - drawn[0][name],
-                              measures)
+            name: _difference(sides[0], name, float(one[name][0] - base[0]),
+                              resamples[name] - drawn[0][name], measures)
             for name, base in estimates[0].items()
         }
         for one, resamples in zip(estimates[1:], drawn[1:], strict=True)
     ]  # fmt: skip
 
 
-def _difference(estimate: float, drawn: Doubles, measures: Measures) -> Difference:
-    low, high = _around(estimate, drawn, measures.confidence, (-100.0, 100.0))
+def _difference(
+    found: Evidence, name: str, estimate: float, drawn: Doubles, measures: Measures
+) -> Difference:
+    laid = _laid(found, name, estimate, drawn)
+    low, high = _interval(estimate, laid, measures, (-100.0, 100.0))
     better = float((drawn > 0).mean() + (drawn == 0).mean() / 2) if len(drawn) else 0.5
-    return Difference(estimate, low, high, better, _p_value(estimate, drawn))
+    return Difference(estimate, low, high, better, _p_value(estimate, laid))
 
 
-def _p_value(estimate: float, drawn: Doubles) -> float:
-    """Two-sided: twice the share of resamples, laid around the estimate, on 0's other side.
+def _laid(found: Evidence, name: str, estimate: float, drawn: Doubles) -> Doubles:
+    """The resamples of a metric, lying around its estimate.
+
+    Sums over texts do so by themselves. Coverage and macro F1 count labels, of which a resample
+    holds fewer distinct ones than the sample: they are moved, their mean to the estimate.
+    """
+    if name in found.shares or not len(drawn):
+        return drawn
+    return np.asarray(drawn - drawn.mean() + estimate)
+
+
+def _p_value(estimate: float, laid: Doubles) -> float:
+    """Two-sided: the share of resamples at least as far from the estimate as that is from 0.
 
     The sample itself counts as one more resample, so that no finite number of them gives p = 0.
     """
-    around = drawn - drawn.mean() + estimate if len(drawn) else drawn
-    sides = (around <= _EQUAL).sum(), (around >= -_EQUAL).sum()
-    return float(min(1.0, 2 * (min(sides) + 1) / (len(drawn) + 1)))
+    as_far = np.abs(laid - estimate) >= abs(estimate) - _EQUAL
+    return float((as_far.sum() + 1) / (len(laid) + 1))
 
 
 def _resampled(found: Evidence, measures: Measures) -> dict[str, Doubles]:
@@ -113,12 +122,11 @@ def _draws(found: Evidence, measures: Measures) -> Iterator[Doubles]:
         yield weights
 
 
-def _around(
-    estimate: float, drawn: Doubles, confidence: float, limits: tuple[float, float]
+def _interval(
+    estimate: float, laid: Doubles, measures: Measures, limits: tuple[float, float]
 ) -> tuple[float, float]:
-    if not len(drawn):
+    if not len(laid):
         return limits
-    rest = (1 - confidence) / 2
-    moves = np.quantile(drawn, [rest, 1 - rest]) - drawn.mean()
-    low, high = (estimate + float(move) for move in moves)
+    rest = (1 - measures.confidence) / 2
+    low, high = map(float, np.quantile(laid, [rest, 1 - rest]))
     return max(limits[0], min(low, estimate)), min(limits[1], max(high, estimate))

@@ -60,23 +60,31 @@ def _section(comparison: Comparison, model: str, metrics: Sequence[str], most: i
     texts = {"both": versus.both_right, f"only {model}": len(versus.won),
              f"only {first}": len(versus.lost), "neither": versus.neither_right}  # fmt: skip
     shown = [(name, versus.metrics[name]) for name in metrics]
-    gained, lost = comparison.labels(model, most)
-    won, given_away = comparison.examples(model, most)
     return "\n".join([
         f"<h2>{escaped(model)} beside {escaped(first)}</h2>",
         f"<p>{verdict(f'P@{k}', versus.metrics[f'P@{k}'])}</p>", _whiskers(shown),
         _table(*metric_table(comparison, model, metrics)),
         "<h3>By label frequency</h3>",
         f"<p>Change of the recall among the first {k}, by how often training saw the label.</p>",
-        _whiskers(list(versus.bands.items())),
+        _whiskers((band.name, versus.bands[band.name])
+                  for band in comparison.bands[first] if band.positives),
         "<h3>Whose first label is right</h3>", svg.shares(texts),
+        *(_labels_and_texts(comparison, model, most) if most else ()),
+    ])  # fmt: skip
+
+
+def _labels_and_texts(comparison: Comparison, model: str, most: int) -> Iterable[str]:
+    gained, lost = comparison.labels(model, most)
+    won, given_away = comparison.examples(model, most)
+    return [
         "<h3>Labels</h3>",
-        f"<p>In how many texts only one of the two has the label among its first {k}.</p>",
+        "<p>In how many texts only one of the two has the label among its first "
+        f"{comparison.k}.</p>",
         _labels("Gained most", gained), _labels("Lost most", lost),
         "<h3>Texts</h3>",
         *_examples(f"Only {model} is right", won),
-        *_examples(f"Only {first} is right", given_away),
-    ])  # fmt: skip
+        *_examples(f"Only {comparison.models[0]} is right", given_away),
+    ]  # fmt: skip
 
 
 def _whiskers(rows: Iterable[tuple[str, Difference]]) -> str:
@@ -129,7 +137,10 @@ def _labels(title: str, labels: Sequence[Label]) -> str:
 
 
 def _examples(title: str, examples: Sequence[Example]) -> list[str]:
-    return [f"<h4>{escaped(title)}</h4>"] + [_example(each) for each in examples]
+    return [
+        f"<h4>{escaped(title)}</h4>",
+        *(map(_example, examples) if examples else ("<p>None.</p>",)),
+    ]
 
 
 def _example(example: Example) -> str:

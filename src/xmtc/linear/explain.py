@@ -18,6 +18,7 @@ class Evidence:
 
     bias: float
     terms: tuple[tuple[str, float], ...]  # strongest first; below 0 speaks against
+    by: str = ""  # which member says so, where an ensemble is explained
 
     @property
     def margin(self) -> float:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
+from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
@@ -40,8 +42,8 @@ def train(
     """A trained model: `train("one_vs_all", data, svm={"cost": 2})`.
 
     config: the kind's own Config, or a dict of settings; single settings win over it.
-    run: a folder in which neural kinds keep checkpoints, a log and curves; a training that was
-    killed goes on from there.
+    run: a folder in which neural kinds keep checkpoints, a log and, with matplotlib, curves; a
+    training that was killed goes on from there.
     """
     module = catalog.module_of(kind)
     check_dataset(dataset, "train")
@@ -83,6 +85,7 @@ def predict(
         texts = list(texts)
     check_texts(texts)
     require(isinstance(k, int) and k >= 1, "k", k, "ask for one label or more, a whole number")
+    require(isinstance(threshold, Real | None), "threshold", threshold, "must be a number, or None")
     ranking = model.rank(
         texts, min(k, len(model.labels)), allowed_labels(model.labels, only, exclude)
     )
@@ -104,6 +107,7 @@ def evaluate(
     """
     check_dataset(dataset, "evaluate")
     require(bool(ks), "ks", ks, "name at least one cut-off, e.g. (1, 3, 5)")
+    check_truth(dataset, model.labels)
     truth = dataset.named_in(model.labels)
     if without is None:
         ranking = model.rank(truth.inputs, max(ks))
@@ -117,7 +121,7 @@ def evaluate(
 def explain(model: Model, text: str, k: int = 3) -> list[Explanation]:
     """For each of the k best labels, the words that spoke for and against it."""
     if not hasattr(model, "explain"):
-        raise ConfigError(f"a {model.kind} cannot say why; linear_tree and one_vs_all can.")
+        raise ConfigError(f"{model.kind} cannot say why; these can: {catalog.explaining()}.")
     ranking = model.rank([text], k).named(model.labels)[0]
     return [
         Explanation(name, score, tuple(model.explain(text, model.labels.id_of[name])))
@@ -139,6 +143,8 @@ def remember(model: Model, sources: Sequence[Source]) -> Model:
 
 def load(folder: str | Path) -> Model:
     """The model in a folder, after checking every byte of it."""
+    if not isinstance(folder, str | PathLike):
+        raise ConfigError(f"load takes a model's folder, not a {type(folder).__name__}.")
     kind, parts = store.read(folder)
     if kind not in catalog.KINDS:
         raise StoreError(f"{folder} holds a {kind!r}, which this version of xmtc does not know.")
@@ -191,6 +197,22 @@ def check_texts(texts: Any) -> None:
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise DataError(f'text {place} is {text!r:.40}, not a string. Use "" for none.')
+
+
+def check_truth(dataset: Dataset, known: LabelSpace) -> None:
+    """Raise when no answer could be right: no text has a label, or none that is known."""
+    names = [dataset.labels.names[label] for label in np.unique(dataset.relevant.indices)]
+    if not names:
+        raise DataError(
+            "no text of the test data has a label, so no answer is right or wrong. Give labelled "
+            "texts; to see the answers themselves: xmtc predict."
+        )
+    if not any(name in known.id_of for name in names):
+        raise DataError(
+            f"none of the {len(names):,} labels of the test data, e.g. {names[0]!r}, is one of the "
+            f"{len(known):,} labels that were learned, e.g. {known.names[0]!r}. Are the labels ids "
+            "in one file and names in the other?"
+        )
 
 
 def check_trainable(dataset: Dataset) -> None:

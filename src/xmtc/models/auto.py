@@ -1,4 +1,4 @@
-"""auto: linear_tree first, then neural models as far as the time reaches; the best is kept.
+"""auto: linear models first, then neural ones as far as the time reaches; the best is kept.
 
 All are compared on texts that none of them was taught. What is kept is never worse there than
 linear_tree. It is an ordinary model of its own kind: nothing of auto is left in it.
@@ -24,8 +24,8 @@ from xmtc.core.dataset import Dataset
 from xmtc.core.errors import MissingExtra, require
 from xmtc.core.interfaces import Model
 from xmtc.evaluation.report import evaluate_ranking
-from xmtc.models import ensemble, lightxml, linear_tree, xr_transformer
-from xmtc.models.cost import timed
+from xmtc.models import ensemble, lightxml, linear_tree, one_vs_all, xr_transformer
+from xmtc.models.cost import one_vs_all_costs, timed
 from xmtc.models.trial import Memory, Remembered, learning_speed, with_epochs
 from xmtc.neural.extra import require_neural
 
@@ -33,12 +33,15 @@ if TYPE_CHECKING:
     from xmtc.neural.encoders.encoder import TextEncoder
 
 KIND = "auto"
-TREE, JOINED, COMBINED = "linear_tree", "xr_transformer", "combination"
+TREE, ONE, JOINED, COMBINED = "linear_tree", "one_vs_all", "xr_transformer", "combination"
+LINEAR: dict[str, Any] = {TREE: linear_tree, ONE: one_vs_all}
 # What learns its encoder, the most promising first; the next one gets the time that is left.
 LEARNERS: dict[str, Any] = {"taught xr_transformer": xr_transformer, "lightxml": lightxml}
 TRIED = "tried.json"  # in the folder of the run: what was tried, and why what was kept was kept
 FIGURES = ("P@1", "P@3", "P@5", "nDCG@5")
 COLUMNS = ("tried", "", "minutes", *FIGURES)  # of the table
+WORTH_ASKING = 1_000_000  # texts times labels: what is smaller takes one_vs_all no time
+ONE_SHARE = 0.1  # of the time, for one_vs_all, which is slow with many labels
 DENSE = 5  # times linear_tree's time, for a tree that reads an encoder's vectors too
 SPARE = 0.95  # of the time that is planned for
 READ, LEARN = 128, 256  # texts by which the speed of reading and of learning is measured
@@ -48,7 +51,7 @@ FEWEST = 16  # texts by which the speed of learning can be measured at all
 
 @dataclass(frozen=True)
 class Config:
-    """Tries linear_tree, then neural models as time allows, and keeps what is best."""
+    """Tries linear models, then neural ones as time allows, and keeps what is best."""
 
     minutes: float = 30.0  # of training in all, about
     metric: Literal["P@1", "P@3", "P@5", "nDCG@5"] = "P@5"  # by which the best is chosen
@@ -57,6 +60,7 @@ class Config:
     most_epochs: int = 6  # of what learns its encoder, if time allows
     seed: int = 0
     linear_tree: linear_tree.Config = field(default_factory=linear_tree.Config)
+    one_vs_all: one_vs_all.Config = field(default_factory=one_vs_all.Config)
     xr_transformer: xr_transformer.Config = field(default_factory=xr_transformer.Config)
     lightxml: lightxml.Config = field(default_factory=lightxml.Config)
 
@@ -126,10 +130,6 @@ def _nothing_to_compare(dataset: Dataset, config: Config) -> str:
         return (
             "linear_tree alone: the data has features and no texts, which it reads and others not"
         )
-    try:
-        require_neural("a neural model")
-    except MissingExtra as missing:
-        return f"linear_tree alone: {missing}"
     taught, held_out = dataset.relevant, dataset.relevant[:0]
     if len(dataset) > 2 * FEWEST:
         taught, held_out = (dataset.relevant[rows] for rows in _split(dataset, config))
@@ -170,15 +170,10 @@ class Search:
 
     def choice(self) -> Choice:
         """Everything that fits, compared; the best, its linear parts taught all texts."""
-        self._try(TREE, lambda: linear_tree.train(self.taught, self.config.linear_tree))
-        if self._fits(JOINED, self._seconds_to_read):
-            self._try(JOINED, self._joined)
-            for name in LEARNERS:
-                epochs = int(self.memory.number(f"epochs of {name}", partial(self._epochs, name)))
-                if epochs:
-                    self._try(name, partial(self._taught, name, epochs))
-                else:
-                    self._skip(name)
+        self._try(TREE, partial(self._linear, TREE, self.taught))
+        if self._fits(ONE, self._seconds_of_one, ONE_SHARE):
+            self._try(ONE, partial(self._linear, ONE, self.taught))
+        self._try_neural()
         weights = self._combined() if len(self.members) > 1 else ()
         best = max(self.tried, key=self._figure)  # of equals the first, which is the simplest
         used = [best.name]
@@ -187,24 +182,48 @@ class Search:
         why = self._why(best, [name for name in used if name not in LEARNERS])
         return Choice(self._finished(best, weights), tuple(self.tried), best.name, why)
 
+    def _try_neural(self) -> None:
+        try:
+            require_neural("a neural model")
+        except MissingExtra as missing:
+            self.tried.append(Tried(JOINED, 0.0, {}, f"not tried: {missing}"))
+            return
+        if not self._fits(JOINED, self._seconds_to_read):
+            return
+        self._try(JOINED, self._joined)
+        for name in LEARNERS:
+            epochs = int(self.memory.number(f"epochs of {name}", partial(self._epochs, name)))
+            if epochs:
+                self._try(name, partial(self._taught, name, epochs))
+            else:
+                self._skip(name)
+
+    def _linear(self, name: str, texts: Dataset) -> Model:
+        model: Model = LINEAR[name].train(texts, getattr(self.config, name))
+        return model
+
     def _try(self, name: str, make: Callable[[], Model]) -> None:
         model, seconds = self.memory.member(name, make)
         self.members[name] = model
         self.answers[name] = Remembered.of(model, self.held_out.texts)
         self.tried.append(Tried(name, seconds / 60, self._figures(self.answers[name])))
 
-    def _fits(self, name: str, needed: Callable[[], float]) -> bool:
-        """Whether there is time for it; decided once."""
-        if not self.memory.number(f"{name} fits", lambda: float(self._time_for(name, needed()))):
+    def _fits(self, name: str, needed: Callable[[], float], share: float = 1.0) -> bool:
+        """Whether a share of the time is enough for it; decided once."""
+
+        def found() -> float:
+            return float(self._time_for(name, needed(), share))
+
+        if not self.memory.number(f"{name} fits", found):
             self._skip(name)
             return False
         return True
 
-    def _time_for(self, name: str, needed: float) -> bool:
-        left = max(0.0, self._left())
-        about = f"needs about {needed / 60:.1f} min, {left / 60:.1f} are left"
+    def _time_for(self, name: str, needed: float, share: float = 1.0) -> bool:
+        left = max(0.0, share * self._left())
+        about = f"needs about {needed / 60:.1f} min, {left / 60:.1f} are left for it"
         self.memory.note(f"why not {name}", f"not tried: {about}")
-        return needed <= left
+        return needed < left
 
     def _skip(self, name: str) -> None:
         self.tried.append(Tried(name, 0.0, {}, self.memory.said[f"why not {name}"]))
@@ -219,12 +238,19 @@ class Search:
         return tried.figures.get(self.config.metric, -1.0)
 
     def _left(self) -> float:
-        """Seconds, without what it takes to teach linear_tree the validation texts too."""
-        return self.config.minutes * 60 * SPARE - self.memory.seconds() - self._tree_seconds
+        """Seconds, without what it takes to teach linear models the validation texts too."""
+        again = 60 * sum(each.minutes for each in self.tried if each.name in LINEAR)
+        return self.config.minutes * 60 * SPARE - self.memory.seconds() - again
 
     @property
     def _tree_seconds(self) -> float:
         return 60 * next(each.minutes for each in self.tried if each.name == TREE)
+
+    def _seconds_of_one(self) -> float:
+        """It is trained twice, like linear_tree. Small data is not worth the estimate."""
+        if len(self.dataset) * len(self.dataset.labels) < WORTH_ASKING:
+            return 0.0
+        return 2 * one_vs_all_costs(self.taught)(self.config.one_vs_all).spent.seconds
 
     @property
     def _per_text(self) -> float:
@@ -315,8 +341,8 @@ class Search:
         return ensemble.weighted(members, weights, self._how)
 
     def _whole(self, name: str) -> Model:
-        if name == TREE:
-            return linear_tree.train(self.dataset, self.config.linear_tree)
+        if name in LINEAR:
+            return self._linear(name, self.dataset)
         if name == JOINED:
             return xr_transformer.of_vectors(self.dataset, *self._read, self._reader)
         return self.members[name]

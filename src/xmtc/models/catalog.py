@@ -24,6 +24,8 @@ KINDS = {
 # What can be trained, but is saved as one of the kinds above: such a module has no model class.
 RECIPES = {"auto": "xmtc.models.auto"}
 TRAINABLE = (*KINDS, *RECIPES)
+# What `plan` can tell time and memory of before training; it has a price for each.
+PLANNED = ("linear_tree", "one_vs_all", "ensemble", "most_frequent")
 
 
 def module_of(kind: str) -> Any:
@@ -33,6 +35,11 @@ def module_of(kind: str) -> Any:
         hint = did_you_mean(kind, modules) or "."
         raise ConfigError(f"no model called {kind!r}{hint} There is: {', '.join(modules)}")
     return importlib.import_module(modules[kind])
+
+
+def explaining() -> str:
+    """The kinds whose models can say why, for a sentence."""
+    return ", ".join(kind for kind in KINDS if hasattr(class_of(kind), "explain"))
 
 
 def class_of(kind: str) -> Any:

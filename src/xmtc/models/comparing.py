@@ -14,6 +14,7 @@ from xmtc.core.progress import step
 from xmtc.core.ranking import Ranking
 from xmtc.core.threads import blocks
 from xmtc.evaluation.comparison import Comparison, compare_rankings
+from xmtc.models.api import check_truth
 from xmtc.models.union import all_labels, ids_in, renumbered, seen_by
 
 BLOCK = 4096  # texts ranked between two steps of the progress bar
@@ -33,17 +34,12 @@ def compare(
     different_labels: allow models that know different labels; what a model does not know it
     misses. options: those of `Measures`, as resamples=1000 and seed=0.
     """
-    _check(models, dataset, different_labels)
+    _check(models, different_labels)
     require(bool(ks), "ks", ks, "name at least one cut-off, e.g. (1, 3, 5)")
     members = list(models.values())
     labels = all_labels(members)
+    check_truth(dataset, labels)
     truth = dataset.named_in(labels)
-    if not (truth.relevant.indices < len(labels)).any():
-        raise DataError(
-            f"none of the labels of the test data, e.g. {dataset.labels.names[0]!r}, is known to a "
-            f"model; they know e.g. {labels.names[0]!r}. Are the labels ids in one file and names "
-            "in the other?"
-        )
     rankings = {
         name: renumbered(_rank(model, truth, max(ks)), ids_in(labels, model.labels))
         for name, model in models.items()
@@ -62,16 +58,11 @@ def _rank(model: Model, truth: Dataset, k: int) -> Ranking:
     return Ranking.stack(parts)
 
 
-def _check(models: Mapping[str, Model], dataset: Dataset, different_labels: bool) -> None:
+def _check(models: Mapping[str, Model], different_labels: bool) -> None:
     if len(models) < 2:
         raise ConfigError(
             f"there is {len(models) or 'no'} model to compare; give two or more. To measure one "
             "alone: xmtc evaluate."
-        )
-    if not dataset.relevant.nnz:
-        raise DataError(
-            "no text of the test data has a label, so no answer is right or wrong. Compare on "
-            "labelled texts; to see the answers themselves: xmtc predict."
         )
     first, *others = models
     for other in others:

@@ -41,7 +41,9 @@ from xmtc.models.combining import (
     combined,
     searched,
 )
+from xmtc.models.most_frequent import MostFrequent
 from xmtc.models.union import all_labels, ids_in, renumbered, seen_by
+from xmtc.text.encoder import GivenFeatures
 
 KIND = "ensemble"
 BLOCK = 4096  # texts whose long rankings are held at once
@@ -131,14 +133,17 @@ class Ensemble:
 
     def explain(self, text: str, label: int) -> list[Evidence]:
         """What spoke for and against a label: the view of the first member that can say why."""
-        for member, ids in zip(self.members, self.ids, strict=True):
+        for place, (member, ids) in enumerate(zip(self.members, self.ids, strict=True), 1):
             known = np.flatnonzero(ids == label)
             if hasattr(member, "explain") and len(known):
-                evidence: list[Evidence] = member.explain(text, int(known[0]))
-                return evidence
+                by = f"{member.kind}, member {place} of {len(self.members)}"
+                return [
+                    replace(evidence, by=f"{by}: {evidence.by}" if evidence.by else by)
+                    for evidence in member.explain(text, int(known[0]))
+                ]
         raise ConfigError(
             f"no member of this ensemble can say why {self.labels.names[label]!r} was ranked "
-            f"({_kinds(self.members)}); linear_tree and one_vs_all can."
+            f"({_kinds(self.members)}); these can: {catalog.explaining()}."
         )
 
     def to_parts(self) -> Parts:
@@ -261,8 +266,23 @@ def _check_members(members: tuple[Model, ...], config: Config) -> None:
             raise ConfigError(f"an ensemble takes trained models, not a {type(member).__name__}.")
     require(len(config.weights) in (0, len(members)), "weights", config.weights,
             f"give one for each of the {len(members)} models")  # fmt: skip
+    if len(set().union(*map(_reads, members))) > 1:
+        raise ConfigError(
+            f"of these models ({_kinds(members)}) one was trained on texts and another on a "
+            "feature matrix; there is nothing that both can read. Combine models of one sort."
+        )
     if max(map(_levels, members)) >= DEEPEST:
         raise ConfigError(f"ensembles in ensembles go {DEEPEST} deep at most. Combine the models.")
+
+
+def _reads(model: Model) -> set[str]:
+    """What it was trained on; nothing of a model that reads anything."""
+    if isinstance(model, Ensemble):
+        return set().union(*map(_reads, model.members))
+    if isinstance(model, MostFrequent):
+        return set()
+    given = isinstance(getattr(model, "encoder", None), GivenFeatures)
+    return {"features" if given else "texts"}
 
 
 def _levels(model: Model) -> int:

@@ -5,6 +5,7 @@ A gudn takes new labels too: it reads texts and labels alike.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -21,6 +22,9 @@ from xmtc.linear.nodes import retrain_forest
 from xmtc.models import gudn
 from xmtc.models.gudn import Gudn
 from xmtc.models.linear_tree import LinearTree, kept_as
+from xmtc.text import tfidf
+
+SHOWN = 5  # labels that a message names
 
 
 def add_labels(
@@ -85,7 +89,7 @@ def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
     if unknown:
         tree = _linear_tree(add_labels(tree, new))
     both = _joined(old.named_in(tree.labels), new.named_in(tree.labels), len(tree.labels))
-    features = as_csr(sp.vstack([tree.encode(part.inputs) for part in (old, new)]))
+    features = as_csr(sp.vstack([tree.encode_to_learn(part.inputs) for part in (old, new)]))
     fresh = np.arange(both.shape[0]) >= len(old)
     config = tree.config
     forests = kept_as(config, (
@@ -131,13 +135,35 @@ def _shown(
 
     A label that has none learns from its own text, or from its name if there is no text.
     """
-    rows = [] if examples is None else [tree.encode(examples.inputs)]
+    rows = [] if examples is None else [tree.encode_to_learn(examples.inputs)]
     bare = _bare(relevant)
     if len(bare):
         own = [texts.get(new[place], new[place]) for place in bare]
-        rows.append(unit_rows(tree.encode(own)))
+        _check_words(tree, [new[place] for place in bare], own)
+        rows.append(unit_rows(tree.encode_to_learn(own)))
         relevant = sp.vstack([relevant, csr_of_rows([[place] for place in bare], len(new))])
     return as_csr(sp.vstack(rows)), as_csr(relevant)
+
+
+def _check_words(tree: LinearTree, names: list[str], said: list[str]) -> None:
+    """A label is found by the words of its text that the model knows; some have few, or none."""
+    known = np.diff(tree.encoder.encode(said).indptr)
+    every = replace(tree.config.text, min_df=1, max_df=1.0, max_features=None)
+    words = np.diff(tfidf.learn(said, every)[1].indptr)
+    weak = np.flatnonzero((known == 0) | (2 * known < words))
+    told = [f"{names[at]!r} ({known[at]} of {words[at]} words)" for at in weak[:SHOWN]]
+    if len(told) < len(weak):
+        told.append(f"and {len(weak) - SHOWN:,} more labels")
+    if not known.any():
+        raise DataError(
+            f"the model knows no word of the new labels and could never find them: "
+            f"{', '.join(told)}. Describe them in words of the training texts, or give examples."
+        )
+    if told:
+        logging.getLogger("xmtc").warning(
+            "the model knows few words of some new labels and will hardly find them: %s. "
+            "Describe them in words of the training texts, or give examples.", ", ".join(told),
+        )  # fmt: skip
 
 
 def _wider_gudn(

@@ -33,6 +33,7 @@ from xmtc.text.strongest import strongest
 from xmtc.text.tfidf import Tfidf, TfidfConfig
 
 KIND = "linear_tree"
+LONG, LEAST_TERMS = 3, 32  # a text is long with so many times the terms of a usual one, and so many
 WIDE = 2  # each tree of several ranks this many times k labels, so that few are missed by some
 
 
@@ -102,6 +103,7 @@ class LinearTree:
     forests: tuple[Forest, ...]
     labels: LabelSpace
     trained_on: TrainedOn
+    terms: int | None  # of a text, the strongest are read; at most as many as were learned from
     kind: str = KIND
 
     def __repr__(self) -> str:
@@ -109,6 +111,10 @@ class LinearTree:
 
     def encode(self, inputs: Inputs) -> Csr:
         """(texts, features) what the trees read."""
+        return strongest(self.encoder.encode(inputs), self.terms)
+
+    def encode_to_learn(self, inputs: Inputs) -> Csr:
+        """(texts, features) what the trees learn from: more terms than they read afterwards."""
         return strongest(self.encoder.encode(inputs), self.config.text_terms)
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
@@ -122,6 +128,8 @@ class LinearTree:
     def to_parts(self) -> Parts:
         """Everything needed to make this model again."""
         arrays = self.encoder.to_arrays("encoder") | arrays_of(self.forests)
+        if self.terms is not None:
+            arrays["terms"] = np.array([self.terms], np.int32)
         return Parts(settings.to_dict(self.config), self.labels, self.trained_on, arrays)
 
     @staticmethod
@@ -130,7 +138,10 @@ class LinearTree:
         config = replace(parts, settings={**_BEFORE, **parts.settings}).config(Config)
         encoder = trusted(lambda: load_encoder(parts, "encoder", config.text))
         forests = forests_from(parts, config, encoder.feature_count)
-        return LinearTree(config, encoder, forests, parts.labels, parts.trained_on)
+        terms = config.text_terms
+        if terms is not None and "terms" in parts.arrays:  # before, as many as were learned from
+            terms = max(1, int(parts.ids("terms", terms + 1, 1)[0]))
+        return LinearTree(config, encoder, forests, parts.labels, parts.trained_on, terms)
 
 
 def train(dataset: Dataset, config: Config) -> LinearTree:
@@ -139,7 +150,19 @@ def train(dataset: Dataset, config: Config) -> LinearTree:
     features = strongest(features, config.text_terms)
     trees = trees_of(dataset, label_vectors(dataset, features, encoder, config), config)
     forests = grown(features, dataset, trees, config)
-    return LinearTree(config, encoder, forests, dataset.labels, dataset.trained_on())
+    seen = dataset.trained_on()
+    return LinearTree(config, encoder, forests, dataset.labels, seen, _terms(features, config))
+
+
+def _terms(features: Csr, config: Config) -> int | None:
+    """How many terms of a text are read: of one much longer than usual, not all that others have.
+
+    So it does not take much longer than they do, and is ranked as well (docs/models).
+    """
+    if config.text_terms is None or not features.shape[0]:
+        return config.text_terms
+    usual = float(np.median(np.diff(features.indptr)))
+    return min(config.text_terms, max(LEAST_TERMS, round(LONG * usual)))
 
 
 def grown(

@@ -13,7 +13,7 @@ from xmtc.core import config as settings
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import ConfigError, require
 from xmtc.models.api import check_dataset, check_trainable, config_of
-from xmtc.models.catalog import RECIPES, module_of
+from xmtc.models.catalog import PLANNED, RECIPES, module_of
 from xmtc.models.cost import Estimate, Spent, one_vs_all_costs, total
 from xmtc.models.tree_cost import linear_tree_costs
 
@@ -134,7 +134,7 @@ COSTS |= {"ensemble": _ensemble_costs, "most_frequent": _nothing}
 def _costs(kind: str) -> Callable[[Dataset], Callable[[Any], Estimate]]:
     if kind not in COSTS:
         raise ConfigError(
-            f"no estimate for {kind}: there are some for {', '.join(COSTS)}. A neural training "
+            f"no estimate for {kind}: there are some for {', '.join(PLANNED)}. A neural training "
             "shows the time to its end while it runs; `xmtc train auto --minutes M` keeps a limit."
         )
     return COSTS[kind]

@@ -105,6 +105,7 @@ class Tfidf:
     def encode(self, inputs: Inputs) -> Csr:
         """(texts, features); feature rows of the right width pass through."""
         if sp.issparse(inputs):
+            self._check_own(inputs)
             return checked_features(inputs, self.feature_count)
         buckets = self.config.hash_buckets or 0
 
@@ -114,6 +115,14 @@ class Tfidf:
             return renumber_columns(*counted, self.columns)
 
         return self._weighted(_each_block("reading texts", count, inputs))
+
+    def _check_own(self, features: sp.sparray | sp.spmatrix) -> None:
+        if features.shape[1] != self.feature_count:
+            raise DataError(
+                "this model reads texts; here are features only, and not its own: they have "
+                f"{features.shape[1]:,} columns, its vocabulary has {self.feature_count:,} terms. "
+                "Give texts, or train a model on features."
+            )
 
     def _weighted(self, counted: list[tuple[Longs, Ints, Ints]]) -> Csr:
         def weigh(block: tuple[Longs, Ints, Ints]) -> Floats:

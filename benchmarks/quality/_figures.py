@@ -1,0 +1,51 @@
+"""What a ranking of the test texts is worth, how sure that is, and by which labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.kit import Measurement
+
+if TYPE_CHECKING:
+    from xmtc import Dataset, Ranking
+    from xmtc.core.dataset import TrainedOn
+
+KS = (1, 3, 5)
+METRICS = (*(f"P@{k}" for k in KS), "nDCG@5", *(f"PSP@{k}" for k in KS))
+RESAMPLES = 1000
+PARTS = 10
+
+
+def quality_of(
+    ranking: Ranking, test: Dataset, trained_on: TrainedOn, names: Sequence[str] = METRICS
+) -> Measurement:
+    """The metrics and R-Precision@5, their 95 % intervals, and P@5 by label frequency."""
+    from xmtc.evaluation.report import evaluate_ranking
+
+    names = (*names, "RP@5")
+    report = evaluate_ranking(ranking, test.relevant, trained_on, ks=KS, resamples=RESAMPLES)
+    ends = {name: [round(end, 2) for end in report.intervals[name]] for name in names}
+    return {**{name: report.metrics[name] for name in names}, "intervals": ends,
+            "deciles": deciles(ranking, test.relevant, trained_on)}  # fmt: skip
+
+
+def deciles(ranking: Ranking, relevant: Any, trained_on: TrainedOn, k: int = 5) -> list[float]:
+    """What labels add to P@k, from frequent to rare; the ten parts add up to it.
+
+    Each part of the labels has a tenth of all labels that training texts carry.
+    """
+    from xmtc.evaluation.measures import Measures
+    from xmtc.evaluation.propensity import counts_of
+    from xmtc.evaluation.tally import add_up, evidence, hit_at
+
+    sums = add_up(evidence(ranking, relevant, Measures(ks=(k,))))
+    hits = sums.labels[hit_at(k)][0]
+    counts = counts_of(trained_on, len(hits))[: len(hits)]
+    order = np.argsort(-counts, kind="stable")
+    middle = np.cumsum(counts[order]) - counts[order] / 2
+    part = np.minimum(PARTS - 1, PARTS * middle / max(1, counts.sum())).astype(int)
+    found = np.bincount(part, hits[order], PARTS)
+    return [round(100 * float(value) / (k * max(1.0, sums.texts)), 3) for value in found]

@@ -1,0 +1,110 @@
+"""Where the comparison of all systems stands: the row that counts of each data set and system.
+
+Rows of other benchmarks' records count too.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from benchmarks.kit import Measurement
+from benchmarks.quality import aplc, auto, gudn, lightxml, linear_tree, xbert, xr_transformer
+from benchmarks.quality._cells import KS, defaults
+from benchmarks.tables import RESULTS, Record, records
+
+DATA = ("eurlex4k-proxy", "eurlex57k", "debian-deps", "wordnet-isa", "rust-prs", "yso-finna-en")
+FIRST = DATA[0]  # where every system is compared
+OWN = "quality_results"
+# One neural model each; the best two of the first data set are shown on others.
+SINGLES = ("lightxml", "xr_transformer", "xbert-1", "aplc", "gudn", "label_attention", "xml_cnn")
+Cell = tuple[str, str]  # data set and system
+Cells = dict[Cell, tuple[Measurement, Record]]
+
+_PECOS = {lightxml.PEER: "xrt", lightxml.PEER_PUBLISHED: "xrt-published"}
+_TREE = {lightxml.TREE: "linear_tree"}
+# What other benchmarks call a system -> what it is called here.
+NAMES: dict[str, dict[str, str]] = {
+    "quality_lightxml": {
+        **_TREE, **_PECOS, lightxml.NEURAL: "lightxml", lightxml.LEARNED: "learned",
+    },
+    "quality_xr_transformer": {**_TREE, **_PECOS, xr_transformer.TAUGHT: "xr_transformer"},
+    "quality_xbert": {
+        xbert.PARABEL_3: "parabel", xbert.ONE: "one_vs_all", xbert.XR: "xr_transformer",
+        xbert.SYSTEMS["xbert-1"]: "xbert-1", xbert.SYSTEMS["xbert-6"]: "xbert-6",
+    },
+    "quality_aplc": {**_TREE, aplc.APLC: "aplc"},
+    "quality_gudn": {gudn.BOTH: "gudn"},
+    "quality_auto": {**_TREE, auto.AUTO: "auto"},
+    "quality_one_vs_all": {"xmtc": "one_vs_all", "scikit-learn": "sklearn"},
+}  # fmt: skip
+
+
+def peer_key(contender: str, trees: int) -> str:
+    """`pecos`, `pecos-3`."""
+    key = "linear_tree" if contender == "xmtc" else contender
+    return f"{key}-{trees}" if trees > 1 else key
+
+
+def standing(results: Path = RESULTS) -> Cells:
+    """The newest row of each cell; one that was made with today's default settings comes first."""
+    found: dict[Cell, list[tuple[Measurement, Record]]] = {}
+    for file in (OWN, "quality_linear_tree", *NAMES):
+        for record in records(file, results):
+            for row in record["measurements"]:
+                data, key = row.get("data", FIRST), _key(file, row)
+                if key and data in DATA and not row.get("trained_dirty"):
+                    found.setdefault((data, key), []).append((row, record))
+    return {cell: max(rows, key=_worth) for cell, rows in found.items()}
+
+
+def same_defaults(row: Measurement) -> bool:
+    """Whether the row's models have the default settings of today, as far as it says which."""
+    given: dict[str, Any] = row.get("defaults", {})
+    return bool(given) and all(_today(kind) == value for kind, value in given.items())
+
+
+def best_two(cells: Cells) -> list[str]:
+    """The best single neural systems on the first data set; none before all were measured."""
+    rows = {key: cells[FIRST, key][0] for key in SINGLES if (FIRST, key) in cells}
+    if len(rows) < len(SINGLES):
+        return []
+    done = [key for key in rows if "failed" not in rows[key]]
+    return sorted(done, key=lambda key: -_mean(rows[key]))[:2]
+
+
+def _mean(row: Measurement) -> float:
+    return mean(float(row[f"P@{k}"]) for k in KS)
+
+
+def _worth(cell: tuple[Measurement, Record]) -> tuple[bool, str]:
+    row, record = cell
+    return same_defaults(row), record["date"]
+
+
+@cache
+def _today(kind: str) -> dict[str, Any]:
+    return defaults(kind)
+
+
+def _key(file: str, row: Measurement) -> str | None:
+    if file == OWN:
+        return str(row["key"])
+    if file == "quality_linear_tree":
+        return _TREES.get((row["system"], row.get("trees")))
+    return NAMES[file].get(row["system"])
+
+
+_TREES: dict[tuple[str, Any], str] = {
+    (contender.name, trees): peer_key(key, trees)
+    for key, contender in linear_tree.CONTENDERS.items()
+    for trees in contender.trees
+}
+
+
+def measured(cells: Cells, data: str) -> list[tuple[str, Measurement, Record]]:
+    """The rows of one data set: best P@5 first, what failed last."""
+    rows = [(key, *cell) for (name, key), cell in cells.items() if name == data]
+    return sorted(rows, key=lambda row: -row[1].get("P@5", 0.0))

@@ -1,0 +1,227 @@
+"""Tables of docs/results.md and of the README, made from the rows that count (`_standing.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.kit import Measurement
+from benchmarks.neural_tables import records_of
+from benchmarks.plots import Point
+from benchmarks.quality import results
+from benchmarks.quality._standing import (
+    DATA,
+    FIRST,
+    OWN,
+    Cells,
+    best_two,
+    measured,
+    same_defaults,
+)
+from benchmarks.tables import RESULTS, Record, captions, claims_table, markdown, records, short
+from xmtc.evaluation.reference import published
+
+PARTS = {"eurlex57k": (45_000, 6_000)}  # training and test texts, where figures are published
+QUALITY = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@5")
+COSTS = ["training", "ms/text", "MB", "peak MB", "min allowed"]
+README_SET = ("eurlex57k", FIRST)  # the first of them that both sides are measured on
+Row = tuple[str, Measurement, Record]  # system, its row, where it is from
+
+
+def page(cells: Cells) -> str:
+    """A section for each data set."""
+    return "\n\n".join(_section(data, cells) for data in DATA)
+
+
+def _section(data: str, cells: Cells) -> str:
+    rows = measured(cells, data)
+    claims = results.check([{**row, "data": data, "key": key, "system": _title(key)}
+                            for key, row, _ in rows])  # fmt: skip
+    parts = [
+        f"## {data}", *([_table(data, rows)] if rows else []), *_notes(rows), _missing(data, cells),
+        *([claims_table(claims)] if claims and data == "eurlex57k" else []), *_sources(rows),
+    ]  # fmt: skip
+    return "\n\n".join(part for part in parts if part)
+
+
+def _table(data: str, rows: Sequence[Row]) -> str:
+    theirs = published(data, *PARTS[data]) if data in PARTS else []
+    names = (*QUALITY, *(["RP@5"] if theirs else []))
+    lines = [[_name(key, row), *_figures(key, row, names)] for key, row, _ in rows]
+    lines += [[f"*published: {each.system}*", *_of_paper(each.metrics, names)] for each in theirs]
+    sources = dict.fromkeys(each.source for each in theirs)
+    said = [f"Published figures are those of {source}." for source in sources]
+    return "\n\n".join([markdown(["system", *names, *COSTS], lines), *said])
+
+
+def _of_paper(metrics: dict[str, float], names: Sequence[str]) -> list[str]:
+    return [f"*{metrics[name]:.1f}*" if name in metrics else "" for name in names] + [""] * 5
+
+
+def _name(key: str, row: Measurement) -> str:
+    """Ours as code, with a mark where default settings have changed; peers with their version."""
+    if key in results.PEERS:
+        return f"{_title(key)} {str(row.get('version', '')).rpartition(' ')[2]}".strip()
+    kind, _, rest = _title(key).partition(",")
+    known = f"`{kind}`" if " " not in kind else kind
+    return known + (f",{rest}" if rest else "") + ("" if same_defaults(row) else " †")
+
+
+def _title(key: str) -> str:
+    return results.SYSTEMS[key].title
+
+
+def _figures(key: str, row: Measurement, names: Sequence[str]) -> list[str]:
+    if "failed" in row:
+        return [row["failed"], *[""] * (len(names) - 1 + len(COSTS))]
+    return [*(_quality(row, name) for name in names), *_costs(key, row)]
+
+
+def _quality(row: Measurement, name: str) -> str:
+    """With half of its 95 % interval at P@5, where the row has one."""
+    low, high = row.get("intervals", {}).get(name, (0, 0)) if name == "P@5" else (0, 0)
+    sure = f" ± {(high - low) / 2:.1f}" if high else ""
+    return _number(row.get(name), "{:.1f}") + sure
+
+
+def _costs(key: str, row: Measurement) -> list[str]:
+    seconds = train_seconds(row)
+    allowed = row.get("minutes") if results.SYSTEMS[key].models else None
+    return [
+        "" if seconds is None else _time(seconds),
+        *(_number(row.get(what)) for what in ("single_p50_ms", "model_mb", "peak_mb")),
+        _number(allowed, "{:g}"),
+    ]
+
+
+def _time(seconds: float) -> str:
+    return f"{short(seconds)} s" if seconds < 60 else f"{short(seconds / 60)} min"
+
+
+def _number(value: float | None, form: str = "") -> str:
+    if value is None:
+        return ""
+    return form.format(value) if form else short(value)
+
+
+def train_seconds(row: Measurement) -> float | None:
+    """Whatever a benchmark calls it."""
+    return row.get("train_seconds", row.get("fit_seconds"))
+
+
+def _notes(rows: Sequence[Row]) -> list[str]:
+    if all(same_defaults(row) for key, row, _ in rows if key in results.OURS):
+        return []
+    return ["† with the default settings of its commit, which may differ from today's, and without "
+            "the time that features take where that benchmark gave them."]  # fmt: skip
+
+
+def _missing(data: str, cells: Cells) -> str:
+    """One sentence."""
+    left = [_title(key) for key in results.wanted(data, cells) if (data, key) not in cells]
+    if data not in (FIRST, "yso-finna-en") and not best_two(cells):
+        left.append(f"the best two neural systems of {FIRST}, once all of them are measured there")
+    return f"Not measured yet: {'; '.join(left)}." if left else ""
+
+
+def _sources(rows: Sequence[Row]) -> list[str]:
+    if not rows:
+        return []
+    said = "\n".join(f"- {line}" for line in captions(records_of(rows)).splitlines())
+    return [f"<details><summary>Commands, commits, machine and seed</summary>\n\n{said}\n\n"
+            "</details>"]  # fmt: skip
+
+
+def in_short(cells: Cells, plot: str, more: str) -> str:
+    """For the README: our best, linear_tree and the best peers, on one data set."""
+    rows = shown_in_short(cells)
+    if not rows:
+        return ""
+    data = rows[0][1]["data"]
+    lines = [[_name(key, row).removesuffix(" †"), *_figures(key, row, QUALITY)[:-2]]
+             for key, row, _ in rows]  # fmt: skip
+    machine = rows[0][2]["machine"]
+    table = markdown([f"{data}, test set", *QUALITY, *COSTS[:-2]], lines)
+    return "\n\n".join([
+        table, f"![P@5 by time of training]({plot})",
+        f"{machine['cores']} cores of {machine['cpu']}, no graphics processor; linear peers get "
+        f"their features ready-made. [All systems, six data sets, and how it was measured]({more})."
+    ])  # fmt: skip
+
+
+def shown_in_short(cells: Cells) -> list[Row]:
+    """At most three of ours and three peers, best P@5 first."""
+    for data in README_SET:
+        rows = [row for row in measured(cells, data) if "failed" not in row[1]]
+        ours = [row for row in rows if row[0] in results.OURS]
+        peers = [row for row in rows if row[0] in results.PEERS]
+        if ours and peers:
+            best = [row for row in ours if row[0] != "linear_tree"][:2]
+            best += [row for row in ours if row[0] == "linear_tree"]
+            return sorted(best + _one_each(peers)[:3], key=lambda row: -float(row[1]["P@5"]))
+    return []
+
+
+def _one_each(peers: Sequence[Row]) -> list[Row]:
+    """The best of each package, however many trees."""
+    found: dict[str, Row] = {}
+    for row in peers:
+        found.setdefault(row[0].partition("-")[0], row)
+    return list(found.values())
+
+
+def panels(cells: Cells, cost: str, names: Sequence[str] = DATA) -> dict[str, list[Point]]:
+    """The points of each data set that has some."""
+    found = {data: points(cells, data, cost) for data in names}
+    return {data: some for data, some in found.items() if some}
+
+
+def points(cells: Cells, data: str, cost: str) -> list[Point]:
+    """Each system that has this cost and P@5, the cheapest first."""
+    found = []
+    for key, row, _ in measured(cells, data):
+        value = train_seconds(row) if cost == "train_seconds" else row.get(cost)
+        if value and "P@5" in row:
+            found.append(Point(_title(key), key in results.OURS, float(value), float(row["P@5"])))
+    return sorted(found, key=lambda point: point.cost)
+
+
+def decile_rows(cells: Cells) -> dict[str, list[Row]]:
+    """By data set, the best four of ours and two peers whose P@5 is known by label frequency."""
+    found = {}
+    for data in DATA:
+        known = [row for row in measured(cells, data) if row[1].get("deciles")]
+        ours = [row for row in known if row[0] in results.OURS]
+        found[data] = ours[:4] + [row for row in known if row not in ours][:2]
+    return {data: rows for data, rows in found.items() if rows}
+
+
+def decile_lines(cells: Cells) -> dict[str, list[tuple[str, list[float]]]]:
+    """What `plots.draw_deciles` draws."""
+    return {data: [(_title(key), row["deciles"]) for key, row, _ in rows]
+            for data, rows in decile_rows(cells).items()}  # fmt: skip
+
+
+def frequencies(where: Path = RESULTS) -> list[tuple[Measurement, Record]]:
+    """The newest row of label counts of each data set."""
+    found: dict[str, Any] = {}
+    for record in records("quality_label_frequency", where):
+        for row in record["measurements"]:
+            found.setdefault(row["data"], (row, record))
+    return [found[data] for data in DATA if data in found]
+
+
+def plots_of(cells: Cells, time: str, latency: str, deciles: str, zipf: str) -> str:
+    """Those for which there are records."""
+    wanted = {
+        f"![P@5 by time of training, a panel for each data set]({time})": bool(cells),
+        f"![P@5 by milliseconds for one text]({latency})": bool(cells),
+        f"![what labels add to P@5, from frequent to rare]({deciles})": bool(decile_rows(cells)),
+        f"![texts by rank of the label]({zipf})": bool(frequencies()),
+    }
+    left = {"P@5 by label frequency": (bool(decile_rows(cells)), f"{OWN.replace('_', ' ')}"),
+            "label frequencies": (bool(frequencies()), "quality label_frequency")}  # fmt: skip
+    missing = [f"*Not measured yet: {what}, `python benchmarks/run.py {command}`.*"
+               for what, (there, command) in left.items() if not there]  # fmt: skip
+    return "\n\n".join([*(line for line, there in wanted.items() if there), *missing])
