@@ -33,3 +33,26 @@ def test_every_linear_layer_is_rounded_and_the_original_stays():
     assert sum(isinstance(module, nn.Linear) for module in body.modules()) == 2
     rows = torch.zeros(1, 4)
     assert torch.allclose(rounded(rows), body(rows), atol=0.01)
+
+
+def test_a_narrowing_layer_rounds_small_tokens_by_their_own_scale():
+    torch.manual_seed(0)
+    exact = nn.Linear(64, 8)
+    inputs = nn.functional.gelu(torch.randn(6, 64)) * torch.tensor([[0.1], [1.0], [4.0]] * 2)
+    with torch.no_grad():
+        error = (quantised(nn.Sequential(exact))(inputs) - exact(inputs)).abs().amax(1)
+    step = inputs.amax(1) * exact.weight.abs().sum(1).max() / LARGEST
+    assert (error <= 2 * step).all()  # with one scale for all, the first is off by more
+
+
+@pytest.mark.parametrize("shape", [(4, 64), (2, 3, 64)])
+def test_tokens_of_zeros_and_below_give_the_bias_and_its_products(shape):
+    exact = nn.Linear(64, 8)
+    rounded = quantised(nn.Sequential(exact))
+    with torch.no_grad():
+        assert torch.allclose(rounded(torch.zeros(shape)), exact(torch.zeros(shape)), atol=1e-5)
+        below = -torch.rand(shape)
+        assert torch.allclose(rounded(below), exact(below), atol=0.05)
+        mixed = torch.cat([below, -below])  # those below 0 do not spoil the others
+        assert torch.allclose(rounded(mixed), exact(mixed), atol=1.0)
+        assert torch.allclose(rounded(mixed)[-1], exact(mixed)[-1], atol=0.5)

@@ -1,4 +1,4 @@
-"""8-bit weights for ranking: a scale of its own for every channel, and one for each input."""
+"""8-bit weights for ranking: a scale for every channel, and one for each input or its tokens."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 LARGEST = 127
+TINY, MOST = 1e-6, 64  # a token is brought up by this factor at most, beside the largest one
 
 
 def quantised(body: nn.Module) -> Any:
@@ -26,7 +27,9 @@ class Linear8(nn.Module):
     """A linear layer that only reads.
 
     torch's own halves the range of the inputs for old processors, on which sums of 8-bit products
-    overflow. Where they do not, the whole range halves the error (decision 0010).
+    overflow. Where they do not, the whole range halves the error. A layer that narrows, the second
+    of a feed-forward block, gets tokens of very different size: they are brought to the same
+    largest entry before they are rounded (decision 0010).
     """
 
     def __init__(self, linear: nn.Linear) -> None:
@@ -38,10 +41,20 @@ class Linear8(nn.Module):
             warnings.simplefilter("ignore")  # torch means to move it; the version is pinned
             rounded = torch.quantize_per_channel(weights, scales, zeros, 0, torch.qint8)
         bias = None if linear.bias is None else linear.bias.detach().float()
-        self.packed = torch.ops.quantized.linear_prepack(rounded, bias)
+        self.bias = bias if linear.in_features > linear.out_features else None  # by token if set
+        self.packed = torch.ops.quantized.linear_prepack(
+            rounded, bias if self.bias is None else None
+        )
         self.halved = not torch.cpu._is_vnni_supported()
 
     def forward(self, inputs: Tensor) -> Tensor:
         """(..., out)"""
+        if self.bias is None:
+            return self._product(inputs)
+        largest = inputs.amax(-1, keepdim=True)  # any scale is right; this one is fast
+        largest = torch.maximum(largest, largest.max().clamp_min(TINY) / MOST)
+        return torch.addcmul(self.bias, self._product(inputs * largest.reciprocal()), largest)
+
+    def _product(self, inputs: Tensor) -> Tensor:
         found: Tensor = torch.ops.quantized.linear_dynamic(inputs, self.packed, self.halved)
         return found
