@@ -28,8 +28,8 @@ class Linear8(nn.Module):
 
     torch's own halves the range of the inputs for old processors, on which sums of 8-bit products
     overflow. Where they do not, the whole range halves the error. A layer that narrows, the second
-    of a feed-forward block, gets tokens of very different size: they are brought to the same
-    largest entry before they are rounded (decision 0010).
+    of a feed-forward block, gets tokens of very different size: where several texts are read, they
+    are brought to the same largest entry before they are rounded (decision 0010).
     """
 
     def __init__(self, linear: nn.Linear) -> None:
@@ -42,18 +42,18 @@ class Linear8(nn.Module):
             rounded = torch.quantize_per_channel(weights, scales, zeros, 0, torch.qint8)
         bias = None if linear.bias is None else linear.bias.detach().float()
         self.bias = bias if linear.in_features > linear.out_features else None  # by token if set
-        self.packed = torch.ops.quantized.linear_prepack(
-            rounded, bias if self.bias is None else None
-        )
+        self.packed = torch.ops.quantized.linear_prepack(rounded, bias)
         self.halved = not torch.cpu._is_vnni_supported()
 
     def forward(self, inputs: Tensor) -> Tensor:
         """(..., out)"""
-        if self.bias is None:
+        if (
+            self.bias is None or len(inputs) == 1
+        ):  # one text: waking threads costs more than it brings
             return self._product(inputs)
         largest = inputs.amax(-1, keepdim=True)  # any scale is right; this one is fast
         largest = torch.maximum(largest, largest.max().clamp_min(TINY) / MOST)
-        return torch.addcmul(self.bias, self._product(inputs * largest.reciprocal()), largest)
+        return torch.lerp(self.bias, self._product(inputs * largest.reciprocal()), largest)
 
     def _product(self, inputs: Tensor) -> Tensor:
         found: Tensor = torch.ops.quantized.linear_dynamic(inputs, self.packed, self.halved)
