@@ -47,9 +47,8 @@ class Linear8(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """(..., out)"""
-        if (
-            self.bias is None or len(inputs) == 1
-        ):  # one text: waking threads costs more than it brings
+        # For one text alone, waking threads costs more than the smaller error is worth.
+        if self.bias is None or len(inputs) == 1:
             return self._product(inputs)
         largest = inputs.amax(-1, keepdim=True)  # any scale is right; this one is fast
         largest = torch.maximum(largest, largest.max().clamp_min(TINY) / MOST)
