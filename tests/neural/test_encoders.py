@@ -12,9 +12,10 @@ from transformers import AutoModel, AutoTokenizer
 import xmtc
 from tiny import FAMILIES, tiny_encoder
 from xmtc.cli.app import run
+from xmtc.core import threads
 from xmtc.core.parts import Parts
 from xmtc.data.planted import planted
-from xmtc.neural import extra
+from xmtc.neural import devices, extra
 from xmtc.neural.batches.tokens import tokenise, tokenised
 from xmtc.neural.encoders import attention, places
 from xmtc.neural.encoders.encoder import make_encoder
@@ -300,3 +301,15 @@ def test_the_bundled_encoder_knows_what_words_mean():
     encoder = make_encoder([], EncoderConfig()).eval()
     cat, kitten, tax = encoder.encode(["a cat", "a kitten", "income tax law"])
     assert cat @ kitten > 1.5 * (cat @ tax)
+
+
+def test_little_is_read_by_one_thread_and_more_by_all(folders, monkeypatch):
+    encoder = make_encoder([], config_of(folders, "bert")).eval()
+    monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
+    monkeypatch.setattr(threads, "_asked", [2])
+    read = {}
+    for little, expected in ((1e12, 1), (1, 2)):
+        monkeypatch.setattr(devices, "LITTLE", little)
+        read[expected] = encoder.encode(TEXTS)
+        assert torch.get_num_threads() == expected
+    np.testing.assert_allclose(read[1], read[2], atol=1e-5)

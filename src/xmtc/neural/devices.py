@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -11,6 +13,8 @@ import torch
 from xmtc.core.threads import thread_count
 
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+# Products below which waking the other threads, at every layer, takes longer than their help.
+LITTLE = 2e9
 
 
 def device() -> torch.device:
@@ -18,10 +22,15 @@ def device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def use_our_threads() -> None:
-    """torch works with as many threads as the rest of xmtc."""
-    if torch.get_num_threads() != thread_count():
-        torch.set_num_threads(thread_count())
+def use_our_threads(products: float = math.inf) -> None:
+    """torch works with as many threads as the rest of xmtc, with one where there is little to do.
+
+    Threads that spin while they wait need not be woken (decision 0010).
+    """
+    alone = products < LITTLE and "GOMP_SPINCOUNT" not in os.environ
+    wanted = 1 if alone else thread_count()
+    if torch.get_num_threads() != wanted:
+        torch.set_num_threads(wanted)
 
 
 def in_precision(precision: str) -> AbstractContextManager[Any]:

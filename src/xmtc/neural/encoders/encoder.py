@@ -33,6 +33,7 @@ class TextEncoder(nn.Module):
         self.cut = Cut(config.max_tokens - layout.extra, config.long_texts, config.max_chunks)
         self.layers = min(config.layers, layer_count(body))
         self.dim = body.width * self.layers
+        self.products = products_per_token(body)
         self.reader = [
             body
         ]  # what reads when nothing is taught; a list, so that it is no submodule
@@ -76,10 +77,10 @@ class TextEncoder(nn.Module):
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """(texts, dim) of raw texts, read in batches of like length."""
-        use_our_threads()
         tokens = tokenise(texts, self.tokenizer, self.cut)
         vectors = np.empty((len(texts), self.dim), np.float32)
         lengths = (tokens.lengths + self.layout.extra) * tokens.piece_counts
+        use_our_threads(float(lengths.sum()) * self.products)
         everything = np.arange(len(texts))
         with torch.inference_mode():
             for rows in sorted_batches(lengths, everything, len(texts), RANKING_TOKENS):
@@ -147,6 +148,16 @@ def own_body(config: EncoderConfig, tokenizer: Any) -> nn.Module:
     if config.name == "xml_cnn":
         return words.XmlCnn(*usual, config.filters, config.pools, config.hidden, config.stride)
     return (words.BiLstm if config.name == "bilstm" else words.Cnn)(*usual)
+
+
+def products_per_token(body: nn.Module) -> int:
+    """Every weight is used once for a token, but embeddings are only looked up."""
+    looked_up = [part for part in body.modules() if isinstance(part, nn.Embedding)]
+    everything, few = (
+        sum(weights.numel() for part in parts for weights in part.parameters())
+        for parts in ([body], looked_up)
+    )
+    return everything - few
 
 
 def layer_count(body: Any) -> int:

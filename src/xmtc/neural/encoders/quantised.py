@@ -28,8 +28,8 @@ class Linear8(nn.Module):
 
     torch's own halves the range of the inputs for old processors, on which sums of 8-bit products
     overflow. Where they do not, the whole range halves the error. A layer that narrows, the second
-    of a feed-forward block, gets tokens of very different size: where several texts are read, they
-    are brought to the same largest entry before they are rounded (decision 0010).
+    of a feed-forward block, gets tokens of very different size, which are brought to the same
+    largest entry before they are rounded (decision 0010).
     """
 
     def __init__(self, linear: nn.Linear) -> None:
@@ -47,8 +47,7 @@ class Linear8(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """(..., out)"""
-        # For one text alone, waking threads costs more than the smaller error is worth.
-        if self.bias is None or len(inputs) == 1:
+        if self.bias is None:
             return self._product(inputs)
         largest = inputs.amax(-1, keepdim=True)  # any scale is right; this one is fast
         largest = torch.maximum(largest, largest.max().clamp_min(TINY) / MOST)
