@@ -8,7 +8,16 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from xmtc.kernels.chunks import IDENTITY, MULTIPLY, Weights, fill_margins, from_above, joined
+from xmtc.kernels.chunks import (
+    IDENTITY,
+    MULTIPLY,
+    Weights,
+    announce,
+    fill_margins,
+    from_above,
+    joined,
+    room_for,
+)
 from xmtc.kernels.types import Bytes, Floats, Ints, Longs, Matrix
 
 AHEAD = 3  # nodes of each text that are opened before the others
@@ -104,7 +113,7 @@ def _by_node(nodes, counts, first_node, node_count, first, last):
 
 
 @njit(cache=True, nogil=True)
-def _open_node(texts, weights, margins, beams, text, place, names, rule, closed, kept):
+def _open_node(texts, weights, room, beams, text, place, names, rule, closed, kept):
     """Score the children of one node in a text's beam and keep the best; see `_open_level`.
 
     Where scores are products no child is above its parent, so a node is skipped when all that can
@@ -116,17 +125,17 @@ def _open_node(texts, weights, margins, beams, text, place, names, rule, closed,
     bounded = rule[2] == MULTIPLY and rule[0] != IDENTITY
     if bounded and filled == len(best_nodes) and above < best_scores[filled - 1]:
         return
-    fill_margins(texts, text, weights, node, margins)
+    fill_margins(texts, text, weights, node, room)
     for number in range(child_start[node], child_start[node + 1]):
         if len(closed) == 0 or closed[number] == 0:
-            score = joined(margins[number - child_start[node]], above, rule)
+            score = joined(room[0][number - child_start[node]], above, rule)
             name = np.int64(names[number - names[0]]) if len(names) > 0 else number
             filled = _keep(score, name, best_nodes, best_scores, filled, len(best_nodes))
     kept[2][text] = filled
 
 
 @njit(cache=True, nogil=True)
-def _open_level(texts, weights, margins, beams, first_node, node_count, names, rule, closed, kept):
+def _open_level(texts, weights, room, beams, first_node, node_count, names, rule, closed, kept):
     """Score the children of the nodes in the beams, node by node, and keep the best per text.
 
     texts, weights: as in `beam_search`. beams, kept: (nodes, scores, counts) of this level and the
@@ -136,13 +145,15 @@ def _open_level(texts, weights, margins, beams, first_node, node_count, names, r
     nodes, _, counts = beams
     if len(counts) == 1:  # nothing here may grow with the number of nodes
         for place in range(counts[0]):
-            _open_node(texts, weights, margins, beams, 0, place, names, rule, closed, kept)
+            if place + 1 < counts[0]:
+                announce(texts, 0, weights, nodes[0, place + 1])
+            _open_node(texts, weights, room, beams, 0, place, names, rule, closed, kept)
         return
     for first, last in ((0, AHEAD), (AHEAD, nodes.shape[1])):
         pairs = _by_node(nodes, counts, first_node, node_count, first, last)
         for pair in range(len(pairs)):
             text, place = pairs[pair]
-            _open_node(texts, weights, margins, beams, text, place, names, rule, closed, kept)
+            _open_node(texts, weights, room, beams, text, place, names, rule, closed, kept)
 
 
 @njit(cache=True, nogil=True)
@@ -159,12 +170,12 @@ def _search(
     texts, weights, level_starts, names, sizes, rule, closed, first, beams, ids, scores
 ):  # fmt: skip
     count, depth, (widest, beam) = ids.shape[0], len(level_starts) - 2, sizes
-    margins = np.empty(widest, np.float32)
+    room = room_for(texts, widest)
     for level in range(first, depth):
         last = level == depth - 1
         kept = _beams(count, ids.shape[1] if last else beam)
         _open_level(
-            texts, weights, margins, beams, level_starts[level],
+            texts, weights, room, beams, level_starts[level],
             level_starts[level + 1] - level_starts[level], names if last else names[:0], rule,
             closed, kept,
         )  # fmt: skip

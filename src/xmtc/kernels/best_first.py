@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from xmtc.kernels.chunks import Weights, fill_margins, from_above, joined
+from xmtc.kernels.chunks import Weights, fill_margins, from_above, joined, room_for
 from xmtc.kernels.terms import grown
 from xmtc.kernels.types import Bytes, Floats, Ints, Longs, Matrix
 
@@ -40,7 +40,7 @@ def best_first_search(
 @njit(cache=True, nogil=True)
 def _search(texts, weights, names, widest, rule, powers, closed, ids, scores):
     child_start, labels_from = weights[0], names[0] + 1
-    margins, node_score = np.empty(widest, np.float32), np.ones(len(powers), np.float32)
+    room, node_score = room_for(texts, widest), np.ones(len(powers), np.float32)
     # A heap: labels by their ids, inner nodes by their numbers less `labels_from`, so below 0: of
     # equal scores a node is opened before a label is taken, because its child may come first.
     heap_score, heap_item = np.empty(1 << 10, np.float32), np.empty(1 << 10, np.int64)
@@ -57,14 +57,14 @@ def _search(texts, weights, names, widest, rule, powers, closed, ids, scores):
                 continue
             node = item + labels_from
             above = from_above(node_score[node], rule)
-            fill_margins(texts, text, weights, node, margins)
+            fill_margins(texts, text, weights, node, room)
             heap_score, heap_item = (
                 grown(heap_score, size + widest),
                 grown(heap_item, size + widest),
             )
             for number in range(child_start[node], child_start[node + 1]):
                 if len(closed) == 0 or closed[number] == 0:
-                    score = joined(margins[number - child_start[node]], above, rule)
+                    score = joined(room[0][number - child_start[node]], above, rule)
                     item = number - labels_from
                     if item >= 0:
                         item = np.int64(names[item + 1])

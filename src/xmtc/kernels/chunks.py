@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numba import njit
 
+from xmtc.kernels.fetch import fetch
 from xmtc.kernels.types import Bytes, Floats, Ints, Longs, Signed
 
 # bucket_start, bucket_width (both by node), bucket_row
@@ -49,25 +50,59 @@ def _fill_buckets(row_start, row_feature, starts, widths, bucket_row):
 
 
 @njit(cache=True, nogil=True)
-def fill_margins(texts, text, weights, node, margins):
-    """w·x + b of a text for every child of a node, in order."""
+def room_for(texts, widest):
+    """What `fill_margins` works on for any of these texts: margins, entries and their rows."""
+    longest = 0
+    for text in range(len(texts[0]) - 1):
+        longest = max(longest, texts[0][text + 1] - texts[0][text])
+    return np.empty(widest, np.float32), np.empty(longest, np.int64), np.empty(longest, np.int64)
+
+
+@njit(cache=True, nogil=True)
+def announce(texts, text, weights, node):
+    """Say that `fill_margins` comes next: what it reads first is fetched meanwhile."""
+    indptr, columns, _ = texts
+    first_bucket, width, bucket_row = weights[1][node], weights[2][node], weights[3]
+    for entry in range(indptr[text], indptr[text + 1]):
+        fetch(bucket_row, first_bucket + (columns[entry] >> width))
+
+
+@njit(cache=True, nogil=True)
+def fill_margins(texts, text, weights, node, room):
+    """w·x + b of a text for every child of a node, in order, in the first array of `room`.
+
+    Time is spent waiting for memory. So each loop asks for what the next one reads, for all of the
+    text's features at once.
+    """
     indptr, columns, values = texts
     child_start, bucket_start, bucket_width, bucket_row, row_feature = weights[:5]
     entry_start, entry_sibling, entry_value, scales, biases = weights[5:]
     first_child, first_bucket = child_start[node] - 1, bucket_start[node]
     children, width = child_start[node + 1] - child_start[node], bucket_width[node]
-    for child in range(children):
-        margins[child] = 0
+    margins, entries, rows = room
+    for entry in range(indptr[text], indptr[text + 1]):
+        row = bucket_row[first_bucket + (columns[entry] >> width)]
+        fetch(row_feature, row)
+        fetch(entry_start, row)
+    found = 0
     for entry in range(indptr[text], indptr[text + 1]):
         bucket = first_bucket + (columns[entry] >> width)
         row = _row_of(
             columns[entry], row_feature, bucket_row[bucket], bucket_row[bucket + 1], width
         )
-        if row >= 0:
-            value = values[entry]
-            # unsigned: numba need not ask whether the index counts from the end
-            for cell in range(np.uint64(entry_start[row]), np.uint64(entry_start[row + 1])):
-                margins[entry_sibling[cell]] += value * np.float32(entry_value[cell])
+        entries[found], rows[found] = entry, row
+        found += row >= 0
+    for place in range(found):
+        cell = entry_start[rows[place]]
+        fetch(entry_sibling, cell)
+        fetch(entry_value, cell)
+    for child in range(children):
+        margins[child] = 0
+    for place in range(found):
+        value, row = values[entries[place]], rows[place]
+        # unsigned: numba need not ask whether the index counts from the end
+        for cell in range(np.uint64(entry_start[row]), np.uint64(entry_start[row + 1])):
+            margins[entry_sibling[cell]] += value * np.float32(entry_value[cell])
     for child in range(children):
         place = first_child + child
         margins[child] = margins[child] * scales[place] + biases[place]

@@ -53,7 +53,7 @@ class Config:
     score: Score = "path"  # by all classifiers on the path to a label, or by its own alone
     trust: float = 0.7  # exponent of the parent's score in a path: lower trusts the label more
     search: Search = "beam"  # exact: the best labels of all; not for score=label
-    beam: int = 10  # nodes kept per level; more is slower and finds a little more
+    beam: int = 14  # nodes kept per level; more is slower and finds a little more
     trees: int = 1  # average of several trees: better, slower, larger
     weights: WeightType = "int8"  # int8: less than half the size, as good
 
@@ -73,17 +73,17 @@ class Config:
 _PUBLISHED = SvmConfig(prune=0.1, tolerance=0.1)
 PARABEL = Config(
     text_terms=None, vector_terms=None, tree=TreeConfig(arity=2, max_leaf=100, stop="gain"),
-    svm=_PUBLISHED, negatives="tfn", score="path2", trust=1.0, trees=3,
+    svm=_PUBLISHED, negatives="tfn", score="path2", trust=1.0, beam=10, trees=3,
 )  # fmt: skip
 BONSAI = Config(
     text_terms=None, vector_terms=None,
     tree=TreeConfig(method="kmeans", arity=100, max_leaf=100, max_depth=3, stop="gain"),
-    svm=_PUBLISHED, negatives="tfn", score="path2", trust=1.0, trees=3,
+    svm=_PUBLISHED, negatives="tfn", score="path2", trust=1.0, beam=10, trees=3,
 )  # fmt: skip
 XR_LINEAR = Config(
     vectors="pifa_weighted", text_terms=None, vector_terms=None,
     tree=TreeConfig(arity=16, max_leaf=100),
-    svm=replace(_PUBLISHED, max_passes=100), negatives="tfn", score="path", trust=1.0,
+    svm=replace(_PUBLISHED, max_passes=100), negatives="tfn", score="path", trust=1.0, beam=10,
 )  # fmt: skip
 PLT = Config(
     text_terms=None, vector_terms=None, tree=TreeConfig(method="kmeans", arity=2, max_leaf=100),
