@@ -363,6 +363,15 @@ def test_known_labels_score_as_before_when_others_are_added(partly):
     assert np.allclose(before.scores, after.scores, atol=1e-6)
 
 
+def test_labels_added_one_by_one_are_as_strong_as_those_added_at_once(partly, tmp_path):
+    at_once, one_by_one = xmtc.add_labels(partly, texts=TEXTS), partly
+    for name, text in TEXTS.items():
+        xmtc.save(xmtc.add_labels(one_by_one, texts={name: text}), tmp_path / name)
+        one_by_one = xmtc.load(tmp_path / name)
+    texts = planted(seed=1).texts
+    assert np.allclose(at_once.rank(texts, 5).scores, one_by_one.rank(texts, 5).scores, atol=1e-6)
+
+
 def test_examples_of_a_new_label_stand_for_it(partly):
     examples = xmtc.Dataset.of(["sign4a sign4b", "sign4b alpha"], [["four"], ["four"]])
     wider = xmtc.add_labels(partly, examples, {"three": "sign3a"})
@@ -383,7 +392,7 @@ def test_a_new_node_finds_an_average_text_as_likely_as_known_ones_do(many, with_
         rng.normal(size=shape).astype(np.float32) for shape in ((7, 5), 7, (many, 5), 5, 5)
     )
     scorer = DenseScorer(weights, bias if with_bias else None)
-    wider = with_nodes(scorer, new, usual, middle)
+    wider = with_nodes(scorer, 7, new, usual, middle)
     everything = np.arange(7 + many, dtype=np.int32)[None]
     odds = logit(wider.score(middle[None], everything)[0].astype(np.float64))
     assert (wider.weights[:7] == weights).all()

@@ -99,6 +99,7 @@ class Gudn:
     ranker: LightXML
     trained_on: TrainedOn
     middle: Floats  # (dim,) an average text: what new labels are measured by
+    taught: int  # labels that were there in training; others were added behind them
     kind: str = KIND
 
     def __repr__(self) -> str:
@@ -124,7 +125,8 @@ class Gudn:
     def to_parts(self) -> Parts:
         """Everything needed to make this model again, the encoder and its tokenizer included."""
         inner = replace(self.ranker, trained_on=self.trained_on).to_parts()
-        arrays = {**inner.arrays, "middle": self.middle}
+        taught = np.array([self.taught], np.int32)
+        arrays = {**inner.arrays, "middle": self.middle, "taught": taught}
         return replace(inner, settings=settings.to_dict(self.config), arrays=arrays)
 
     @staticmethod
@@ -134,7 +136,10 @@ class Gudn:
         inner = replace(parts, settings=settings.to_dict(config.unguided()))
         ranker = replace(LightXML.from_parts(inner), kind=KIND)
         middle = parts.array("middle", np.float32, (ranker.encoders[0].dim,))
-        return Gudn(config, ranker, parts.trained_on, middle)
+        taught = len(parts.labels)
+        if "taught" in parts.arrays:  # before, added labels were not told apart
+            taught = max(1, int(parts.ids("taught", taught + 1, 1)[0]))
+        return Gudn(config, ranker, parts.trained_on, middle, taught)
 
 
 def train(dataset: Dataset, config: Config) -> Gudn:
@@ -152,7 +157,7 @@ def train(dataset: Dataset, config: Config) -> Gudn:
     seen = dataset.trained_on()
     some = np.linspace(0, len(learned) - 1, min(SOME, len(learned))).astype(int)
     middle = ranker.encode([learned.texts[row] for row in some]).mean(0)
-    return Gudn(config, replace(ranker, trained_on=seen), seen, middle)
+    return Gudn(config, replace(ranker, trained_on=seen), seen, middle, len(dataset.labels))
 
 
 def with_labels(model: Gudn, labels: LabelSpace, vectors: Floats, seen: TrainedOn) -> Gudn:
@@ -160,11 +165,11 @@ def with_labels(model: Gudn, labels: LabelSpace, vectors: Floats, seen: TrainedO
 
     labels: those of the model, then the new ones. vectors: (new labels, dim) what stands for each.
     """
-    known, ranker = model.labels, model.ranker
-    some = np.linspace(0, len(known) - 1, min(SOME, len(known))).astype(int)
-    texts = model.said(known)
+    ranker, taught = model.ranker, model.taught
+    some = np.linspace(0, taught - 1, min(SOME, taught)).astype(int)
+    texts = model.said(model.labels)
     usual = model.encode([texts[label] for label in some]).mean(0)
-    last = with_nodes(ranker.scorers[-1], vectors, usual, model.middle)
+    last = with_nodes(ranker.scorers[-1], taught, vectors, usual, model.middle)
     tree, above = LabelTree.flat(len(labels)), ranker.scorers[:-1]
     if above:
         clusters = np.tile(np.arange(len(above[0].weights), dtype=np.int32), (len(vectors), 1))

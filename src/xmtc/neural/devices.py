@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -22,15 +21,25 @@ def device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def use_our_threads(products: float = math.inf) -> None:
-    """torch works with as many threads as the rest of xmtc, with one where there is little to do.
+def use_our_threads() -> None:
+    """torch works with as many threads as the rest of xmtc."""
+    if torch.get_num_threads() != thread_count():
+        torch.set_num_threads(thread_count())
 
-    Threads that spin while they wait need not be woken (decision 0010).
+
+@contextmanager
+def threads_for(products: float) -> Iterator[None]:
+    """Inside, torch works with our threads, or with one where there is little to do.
+
+    Threads that spin while they wait need not be woken, so they all help (decision 0010).
     """
-    alone = products < LITTLE and "GOMP_SPINCOUNT" not in os.environ
-    wanted = 1 if alone else thread_count()
-    if torch.get_num_threads() != wanted:
-        torch.set_num_threads(wanted)
+    use_our_threads()
+    if products < LITTLE and "GOMP_SPINCOUNT" not in os.environ:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        use_our_threads()
 
 
 def in_precision(precision: str) -> AbstractContextManager[Any]:

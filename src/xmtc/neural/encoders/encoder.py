@@ -15,7 +15,7 @@ from xmtc.core.errors import ConfigError
 from xmtc.neural.batches.grouping import sorted_batches
 from xmtc.neural.batches.layout import Batch, Layout
 from xmtc.neural.batches.tokens import Cut, tokenise
-from xmtc.neural.devices import device, use_our_threads
+from xmtc.neural.devices import device, threads_for
 from xmtc.neural.encoders import transformer, words
 from xmtc.neural.encoders.places import OWN, find
 from xmtc.neural.encoders.quantised import quantised
@@ -80,9 +80,8 @@ class TextEncoder(nn.Module):
         tokens = tokenise(texts, self.tokenizer, self.cut)
         vectors = np.empty((len(texts), self.dim), np.float32)
         lengths = (tokens.lengths + self.layout.extra) * tokens.piece_counts
-        use_our_threads(float(lengths.sum()) * self.products)
         everything = np.arange(len(texts))
-        with torch.inference_mode():
+        with torch.inference_mode(), threads_for(float(lengths.sum()) * self.products):
             for rows in sorted_batches(lengths, everything, len(texts), RANKING_TOKENS):
                 batch = self.layout.batch(tokens, rows).to(device())
                 vectors[rows] = self._vectors(self.reader[0], batch).float().cpu().numpy()

@@ -14,18 +14,21 @@ from xmtc.neural.heads.scorer import DenseScorer
 STRENGTH = 0.75
 
 
-def with_nodes(scorer: DenseScorer, new: Floats, usual: Floats, middle: Floats) -> DenseScorer:
+def with_nodes(
+    scorer: DenseScorer, taught: int, new: Floats, usual: Floats, middle: Floats
+) -> DenseScorer:
     """The scorer with more nodes behind its own: each finds texts that are like its vector.
 
-    new: (new nodes, dim) what stands for each. usual: (dim,) what stands for a known node, on
-    average. middle: (dim,) an average text, which a new node finds as likely as known ones do.
+    taught: so many of its first nodes were learned, and say how large weights should be.
+    new: (new nodes, dim) what stands for each. usual: (dim,) what stands for a taught node, on
+    average. middle: (dim,) an average text, which a new node finds as likely as taught ones do.
     """
     ways, average = scorer.read(new) - scorer.read(usual[None]), scorer.read(middle[None])[0]
     lengths = np.maximum(np.linalg.norm(ways, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    size = np.linalg.norm(scorer.weights, axis=1).mean()
+    size = np.linalg.norm(scorer.weights[:taught], axis=1).mean()
     weights = STRENGTH * size * ways / lengths
     known = scorer.weights @ average + (0 if scorer.bias is None else scorer.bias)
-    lacking = known.mean() - weights @ average
+    lacking = known[:taught].mean() - weights @ average
     if scorer.bias is None:
         weights = weights + np.outer(lacking / (average @ average), average)
         return replace(scorer, weights=_below(scorer.weights, weights))
