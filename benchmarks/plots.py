@@ -77,8 +77,8 @@ def draw_negatives(cells: Sequence[tuple[Measurement, Record]], path: Path) -> N
         for axes, name in zip(panels, sets, strict=True):
             rows = [row for row, _ in cells if row["data"] == name]
             for place, row in enumerate(rows):
-                at = [k + (place - (len(rows) - 1) / 2) * 0.25 for k in range(3)]
-                axes.bar(at, [row[f"P@{k}"] for k in (1, 3, 5)], 0.25, label=row["system"])
+                at = [k + (place - (len(rows) - 1) / 2) * 0.2 for k in range(3)]
+                axes.bar(at, [row[f"P@{k}"] for k in (1, 3, 5)], 0.2, label=row["system"])
             axes.set(title=name, xticks=range(3), xticklabels=["P@1", "P@3", "P@5"])
             axes.legend(frameon=False, fontsize=8)
 

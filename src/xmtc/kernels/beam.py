@@ -45,8 +45,8 @@ def beam_search(
     opened: (texts, beam) places of nodes in the last level but one, padded with -1 at the end, and
     their scores: the search begins there. None: at the root.
     """
-    ids = np.full((len(texts[0]) - 1, widths[1]), -1, np.int32)
-    scores = np.full(ids.shape, -np.inf, np.float32)
+    ids = np.empty((len(texts[0]) - 1, widths[1]), np.int32)
+    scores = np.empty(ids.shape, np.float32)
     if ids.size:
         typed = (rule[0], np.float32(rule[1]), rule[2], np.float32(rule[3]))
         first, beams = _begun(len(ids), level_starts, widths[0], rule[2], opened)
@@ -181,6 +181,9 @@ def _search(
         )  # fmt: skip
         beams = kept
     for text in range(count):
-        for place in range(beams[2][text]):
+        found = beams[2][text]
+        for place in range(found):
             ids[text, place] = beams[0][text, place]
             scores[text, place] = beams[1][text, place]
+        ids[text, found:] = -1
+        scores[text, found:] = -np.inf

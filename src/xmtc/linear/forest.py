@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, cast
@@ -29,6 +29,7 @@ from xmtc.kernels.chunks import CHILD, HINGE, MULTIPLY, SIGMOID, Weights, featur
 from xmtc.kernels.rounding import largest_by_sibling, rounded_values
 
 TEXTS_PER_BLOCK = 16384  # ranked together: the more, the more share a chunk while it is cached
+NODES_PER_BLOCK = 256  # put together by one thread
 LARGEST = 127  # of the whole numbers that stand for a child's weights in int8
 
 # How a label is scored, v being w·x + b: by the product of exp(-max(0, 1 - v)³) along its path
@@ -113,7 +114,7 @@ class Forest:
         """The forest with its weights rounded to whole numbers of a scale per child."""
         chunks = (self.chunk(node) for node in range(self.inner_nodes))
         values, scales = _int8(chunks)
-        return replace(self, entry_value=values, scales=scales)
+        return replace(self, entry_value=np.concatenate(values), scales=scales)
 
     @cached_property
     def child_start(self) -> Longs:
@@ -204,18 +205,36 @@ def forest_of(
     """Chunks in the order of their nodes, level by level from the root, as one forest."""
     biases = np.concatenate([chunk.biases for chunk in chunks])
     small = smallest_type(max(len(chunk.biases) for chunk in chunks))
+    rows = starts_of([len(chunk.features) for chunk in chunks])
+    entries = starts_of([len(chunk.siblings) for chunk in chunks])
     values, scales = _int8(chunks) if weights == "int8" else _float32(chunks)
+    entry_start = np.empty(rows[-1] + 1, np.int64)
+    entry_start[-1] = entries[-1]
+    _fill(entry_start, rows, lambda node: chunks[node].entry_start[:-1] + entries[node])
     return Forest(
         tree,
         features,
-        row_start=starts_of([len(chunk.features) for chunk in chunks]),
-        row_feature=np.concatenate([chunk.features for chunk in chunks]),
-        entry_start=starts_of(np.concatenate([np.diff(chunk.entry_start) for chunk in chunks])),
-        entry_sibling=np.concatenate([chunk.siblings.astype(small) for chunk in chunks]),
-        entry_value=values,
+        row_start=rows,
+        row_feature=_fill(np.empty(rows[-1], np.int32), rows, lambda node: chunks[node].features),
+        entry_start=entry_start,
+        entry_sibling=_fill(
+            np.empty(entries[-1], small), entries, lambda node: chunks[node].siblings
+        ),
+        entry_value=_fill(np.empty(entries[-1], values[0].dtype), entries, values.__getitem__),
         scales=scales,
         biases=biases,
     )
+
+
+def _fill(whole: Array, starts: Longs, part: Callable[[int], Array]) -> Array:
+    """`whole`, of which part n begins at starts[n]; filled by all threads."""
+
+    def fill(block: tuple[int, int]) -> None:
+        for node in range(*block):
+            whole[starts[node] : starts[node + 1]] = part(node)
+
+    in_threads(fill, blocks(len(starts) - 1, NODES_PER_BLOCK))
+    return whole
 
 
 def smallest_type(limit: int) -> type[np.unsignedinteger]:
@@ -223,14 +242,14 @@ def smallest_type(limit: int) -> type[np.unsignedinteger]:
     return np.uint8 if limit <= 1 << 8 else np.uint16 if limit <= 1 << 16 else np.uint32
 
 
-def _float32(chunks: Sequence[Chunk]) -> tuple[Array, Floats]:
-    values = np.concatenate([chunk.values for chunk in chunks])
+def _float32(chunks: Sequence[Chunk]) -> tuple[Sequence[Array], Floats]:
+    values = [chunk.values for chunk in chunks]
     return values, np.ones(sum(len(chunk.biases) for chunk in chunks), np.float32)
 
 
-def _int8(chunks: Iterable[Chunk]) -> tuple[Array, Floats]:
+def _int8(chunks: Iterable[Chunk]) -> tuple[Sequence[Array], Floats]:
     values, scales = zip(*in_threads(_rounded, chunks), strict=True)
-    return np.concatenate(values), np.concatenate(scales)
+    return values, np.concatenate(scales)
 
 
 def _rounded(chunk: Chunk) -> tuple[Array, Floats]:

@@ -162,7 +162,8 @@ def _levels(relevant: Csr, tree: LabelTree, relevance: Relevance) -> list[list[N
             nodes.append(Node(place, rows, child_start, carriers, weights))
             place += 1
         levels.append(nodes)
-        above = _rows_of(columns)
+        if level + 1 < tree.depth:
+            above = _rows_of(columns)
     return levels
 
 

@@ -15,7 +15,9 @@ def strongest(features: Csr, terms: int | None) -> Csr:
 
     Lengths are not made 1 again, so what is left weighs as much as before.
     """
-    if terms is None or np.diff(features.indptr).max(initial=0) <= terms:
+    if terms is None or len(features.data) <= terms:
+        return features
+    if np.diff(features.indptr).max(initial=0) <= terms:
         return features
     shorter = copy.copy(features)  # of the same shape; SciPy's checks would take as long as a text
     indptr, shorter.indices, shorter.data = largest_entries(kernel_arrays(features), terms)
