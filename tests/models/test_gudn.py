@@ -247,7 +247,8 @@ def test_a_finished_model_is_as_large_as_an_unguided_one():
     shapes = [{name: array.shape for name, array in model.to_parts().arrays.items()}
               for model in models]  # fmt: skip
     for shape in shapes[:-1]:
-        assert shape.pop("middle") == (32,)  # for adding labels; ranking does not read it
+        assert shape.pop("middle") == (32,)  # for adding labels; ranking does not read these
+        assert shape.pop("taught") == (1,)
         assert shape == shapes[-1]
 
 

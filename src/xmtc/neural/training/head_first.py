@@ -77,23 +77,35 @@ def teach_head(task: LabelTask | GuidedTask, vectors: Array, key: str) -> None:
 
 def vectors_of(source: Source, cache: Path, key: str) -> Array:
     """(texts, dim) of all the source's texts; read once, kept in the cache block by block."""
-    path, count = cache / f"vectors-{key}.npy", len(source.tokens)
+    path = cache / f"vectors-{key}.npy"
     if not path.exists():
-        draft, shape = path.with_suffix(f".{uuid.uuid4().hex[:8]}.npy"), (count, source.encoder.dim)
-        parts = [cache / f"vectors-{key}-{start}.npy" for start, _ in blocks(count, BLOCK)]
-        with step("reading with the encoder", count) as advance:
-            for part, (start, stop) in zip(parts, blocks(count, BLOCK), strict=True):
-                _read_part(source, np.arange(start, stop), part)
-                advance(stop - start)
-        whole = np.lib.format.open_memmap(draft, mode="w+", dtype=np.float32, shape=shape)
-        for part, (start, stop) in zip(parts, blocks(count, BLOCK), strict=True):
-            whole[start:stop] = np.load(part)
-        whole.flush()
-        draft.rename(path)
-        for part in parts:
-            part.unlink(missing_ok=True)
+        try:
+            _put_together(source, path)
+        except FileNotFoundError:  # another process was first, and has removed the blocks
+            if not path.exists():
+                raise
     found: Array = np.load(path, mmap_mode="r")
     return found
+
+
+def _put_together(source: Source, path: Path) -> None:
+    count = len(source.tokens)
+    parts = {start: path.with_name(f"{path.stem}-{start}.npy") for start, _ in blocks(count, BLOCK)}
+    with step("reading with the encoder", count) as advance:
+        for start, stop in blocks(count, BLOCK):
+            _read_part(source, np.arange(start, stop), parts[start])
+            advance(stop - start)
+    draft, shape = path.with_suffix(f".{uuid.uuid4().hex[:8]}.npy"), (count, source.encoder.dim)
+    try:
+        whole = np.lib.format.open_memmap(draft, mode="w+", dtype=np.float32, shape=shape)
+        for start, stop in blocks(count, BLOCK):
+            whole[start:stop] = np.load(parts[start])
+        whole.flush()
+        draft.rename(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    for part in parts.values():
+        part.unlink(missing_ok=True)
 
 
 def _read_part(source: Source, rows: Longs, path: Path) -> None:
