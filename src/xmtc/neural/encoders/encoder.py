@@ -33,7 +33,7 @@ class TextEncoder(nn.Module):
         self.cut = Cut(config.max_tokens - layout.extra, config.long_texts, config.max_chunks)
         self.layers = min(config.layers, layer_count(body))
         self.dim = body.width * self.layers
-        self.products = products_per_token(body)
+        self.products_per_token = products_per_token(body)
         self.reader = [
             body
         ]  # what reads when nothing is taught; a list, so that it is no submodule
@@ -81,7 +81,7 @@ class TextEncoder(nn.Module):
         vectors = np.empty((len(texts), self.dim), np.float32)
         lengths = (tokens.lengths + self.layout.extra) * tokens.piece_counts
         everything = np.arange(len(texts))
-        with torch.inference_mode(), threads_for(float(lengths.sum()) * self.products):
+        with torch.inference_mode(), threads_for(float(lengths.sum()) * self.products_per_token):
             for rows in sorted_batches(lengths, everything, len(texts), RANKING_TOKENS):
                 batch = self.layout.batch(tokens, rows).to(device())
                 vectors[rows] = self._vectors(self.reader[0], batch).float().cpu().numpy()
@@ -151,12 +151,9 @@ def own_body(config: EncoderConfig, tokenizer: Any) -> nn.Module:
 
 def products_per_token(body: nn.Module) -> int:
     """Every weight is used once for a token, but embeddings are only looked up."""
-    looked_up = [part for part in body.modules() if isinstance(part, nn.Embedding)]
-    everything, few = (
-        sum(weights.numel() for part in parts for weights in part.parameters())
-        for parts in ([body], looked_up)
-    )
-    return everything - few
+    embeddings = (part for part in body.modules() if isinstance(part, nn.Embedding))
+    looked_up = sum(part.weight.numel() for part in embeddings)
+    return sum(weights.numel() for weights in body.parameters()) - looked_up
 
 
 def layer_count(body: Any) -> int:
