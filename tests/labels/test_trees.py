@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import xmtc
 from xmtc.core.arrays import as_csr, unit_rows
-from xmtc.kernels.assign import _fill_sides, split_in_half
+from xmtc.kernels.assign import _fill_sides, split_in_half, split_like
 from xmtc.labels.trees import (
     TreeConfig,
     balanced_tree,
@@ -68,6 +68,28 @@ def test_features_that_do_not_occur_do_not_matter(labels, seed):
     assert (halves[0][0] == halves[1][0]).all()
     assert not few.any()
     assert not many.any()
+
+
+@given(st.integers(2, 60), st.integers(0, 1000), st.booleans())
+def test_halves_that_no_pass_changes_are_found_again_by_their_centres(labels, seed, means):
+    vectors, every = some_vectors(labels, seed), np.arange(labels)
+    left, right, gains = split_in_half(
+        arrays(vectors), np.zeros(40, np.int32), every, (0, labels - 1), -1.0, 200, means=means
+    )
+    assert len(gains) < 200
+    again = split_like(arrays(vectors), 40, every, (left, right), 2, means)
+    assert [half.tolist() for half in again] == [left.tolist(), right.tolist()]
+
+
+def test_a_few_labels_find_the_halves_of_many():
+    clear = np.kron(np.eye(2), np.ones((1000, 1)))
+    noisy = unit_rows(as_csr(clear + np.random.default_rng(0).random(clear.shape) / 10))
+    order = np.random.default_rng(1).permutation(2000)
+    tree = build_tree(
+        as_csr(noisy[order]), np.ones(2000), TreeConfig(arity=2, max_leaf=1000, sample=50)
+    )
+    assert leaf_sizes(tree).tolist() == [1000, 1000]
+    assert len(np.unique(tree.parents[-1][order < 1000])) == 1
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from tests.linear.forests import FEATURES, DenseLevel, random_forest, random_tex
 
 import xmtc
 from xmtc.core.arrays import as_csr
+from xmtc.core.ranking import NO_LABEL
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
 from xmtc.data.planted import planted
@@ -17,7 +18,7 @@ from xmtc.labels.trees import TreeConfig, balanced_tree, build_tree
 from xmtc.labels.vectors import pifa
 from xmtc.linear import forest as forest_module
 from xmtc.linear.forest import forest_of
-from xmtc.linear.nodes import _levels, train_forest, train_leaves
+from xmtc.linear.nodes import _levels, matched, train_forest, train_leaves
 from xmtc.linear.svm import SvmConfig
 from xmtc.models import linear_tree
 from xmtc.text import tfidf
@@ -174,9 +175,27 @@ def test_leaves_learn_the_same_alone_as_in_their_tree(negatives):
     whole = train_forest(features, data.relevant, tree, SvmConfig(), negatives, beam=2)
     clusters = tree.relevant_at(0, data.relevant)
     matcher = train_forest(features, clusters, LabelTree(tree.parents[:1]), SvmConfig())
-    matched = matcher.rank(features, 2, 2)
-    leaves = train_leaves(features, data.relevant, tree, SvmConfig(), negatives, matched)
+    entered = matched(matcher, features, 2)
+    leaves = train_leaves(features, data.relevant, tree, SvmConfig(), negatives, entered)
     for node in range(1, whole.inner_nodes):
         assert (whole.chunk(node).values == leaves.chunk(node).values).all()
-    mine = leaves.rank(features, 5, opened=matched)
+    mine = leaves.rank(features, 5, opened=matcher.rank(features, 2, 2))
     assert (mine.labels == whole.rank(features, 5, 2).labels).all()
+
+
+@given(st.integers(0, 500), st.floats(0.01, 1), st.sampled_from([1, 17]))
+def test_clusters_far_below_the_best_are_dropped_and_no_others(seed, far, texts):
+    forest, some = random_forest(seed), random_texts(seed)[:texts]
+    top = forest_of(LabelTree(forest.tree.parents[:1]), [forest.chunk(0)], FEATURES)
+    every, near = (top.rank(some, 4, 4, far=share) for share in (0.0, far))
+    dropped = every.scores < np.float32(far) * every.scores[:, :1]
+    assert (near.labels == np.where(dropped, NO_LABEL, every.labels)).all()
+
+
+@given(st.integers(0, 500), st.floats(0.01, 1), st.integers(1, 6))
+def test_down_a_tree_only_what_is_near_the_best_is_found(seed, far, beam):
+    forest, texts = random_forest(seed), random_texts(seed)
+    near = forest.rank(texts, 7, beam, far=far)
+    found, least = near.labels != NO_LABEL, np.float32(far) * near.scores[:, :1]
+    assert found[:, 0].all()
+    assert (near.scores >= least)[found].all()

@@ -43,6 +43,40 @@ def split_in_half(
     return rows[~side], rows[side], gains.tolist()
 
 
+def split_like(
+    matrix: Matrix,
+    features: int,
+    rows: Longs,
+    halves: tuple[Longs, Longs],
+    passes: int,
+    means: bool = False,
+) -> tuple[Longs, Longs]:
+    """(left, right) halves of the rows: each goes where those of `halves` are alike, and then, in
+    further passes, where those are that went there with it.
+
+    rows: ascending. halves: left and right of some of them, as `split_in_half` finds them.
+    """
+    side = _sides_like(*matrix, features, rows, *halves, passes, means)
+    return rows[~side], rows[side]
+
+
+@njit(cache=True, nogil=True)
+def _sides_like(indptr, columns, values, features, rows, left, right, passes, means):
+    direction = np.empty(features, np.float32)
+    gap, side = np.empty(len(rows), np.float32), np.empty(len(rows), np.bool_)
+    for _ in range(passes):
+        sums = np.zeros((features, 2))
+        for row in left:
+            _add_row(indptr, columns, values, row, 1.0, sums, 0)
+        for row in right:
+            _add_row(indptr, columns, values, row, 1.0, sums, 1)
+        _fill_direction(sums, direction, (len(left), len(right)), means)
+        _fill_gaps(indptr, columns, values, rows, direction, gap)
+        _fill_sides(gap, side)
+        left, right = rows[~side], rows[side]
+    return side
+
+
 @njit(cache=True, nogil=True)
 def _entry_count(indptr, rows):
     entries = 0

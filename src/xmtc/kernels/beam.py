@@ -33,6 +33,7 @@ def beam_search(
     rule: tuple[int, float, int, float],
     closed: Bytes,
     opened: tuple[Ints, Floats] | None = None,
+    far: float = 0.0,
 ) -> tuple[Ints, Floats]:
     """(texts, k) labels and scores, padded with -1 and -inf.
 
@@ -44,15 +45,16 @@ def beam_search(
     closed: (nodes,) 1 for nodes that may not be entered; or empty.
     opened: (texts, beam) places of nodes in the last level but one, padded with -1 at the end, and
     their scores: the search begins there. None: at the root.
+    far: at each level, nodes below this share of the best one's score are not kept; 0 keeps all.
     """
     ids = np.empty((len(texts[0]) - 1, widths[1]), np.int32)
     scores = np.empty(ids.shape, np.float32)
     if ids.size:
         typed = (rule[0], np.float32(rule[1]), rule[2], np.float32(rule[3]))
         first, beams = _begun(len(ids), level_starts, widths[0], rule[2], opened)
-        sizes = (widest, widths[0])
+        limits = (widest, widths[0], np.float32(far))
         _search(
-            texts, weights, level_starts, names, sizes, typed, closed, first, beams, ids, scores
+            texts, weights, level_starts, names, limits, typed, closed, first, beams, ids, scores
         )
     return ids, scores
 
@@ -113,17 +115,20 @@ def _by_node(nodes, counts, first_node, node_count, first, last):
 
 
 @njit(cache=True, nogil=True)
-def _open_node(texts, weights, room, beams, text, place, names, rule, closed, kept):
+def _open_node(texts, weights, room, beams, text, place, names, rule, closed, far, kept):
     """Score the children of one node in a text's beam and keep the best; see `_open_level`.
 
     Where scores are products no child is above its parent, so a node is skipped when all that can
-    be kept are better already.
+    be kept are better already, or so much better that its children would be dropped.
     """
     child_start, node = weights[0], beams[0][text, place]
     above = from_above(beams[1][text, place], rule)
     best_nodes, best_scores, filled = kept[0][text], kept[1][text], kept[2][text]
     bounded = rule[2] == MULTIPLY and rule[0] != IDENTITY
-    if bounded and filled == len(best_nodes) and above < best_scores[filled - 1]:
+    least = far * best_scores[0] if filled > 0 else np.float32(0)
+    if filled == len(best_nodes):
+        least = max(least, best_scores[filled - 1])
+    if bounded and above < least:
         return
     fill_margins(texts, text, weights, node, room)
     for number in range(child_start[node], child_start[node + 1]):
@@ -135,7 +140,9 @@ def _open_node(texts, weights, room, beams, text, place, names, rule, closed, ke
 
 
 @njit(cache=True, nogil=True)
-def _open_level(texts, weights, room, beams, first_node, node_count, names, rule, closed, kept):
+def _open_level(
+    texts, weights, room, beams, first_node, node_count, names, rule, closed, far, kept
+):  # fmt: skip
     """Score the children of the nodes in the beams, node by node, and keep the best per text.
 
     texts, weights: as in `beam_search`. beams, kept: (nodes, scores, counts) of this level and the
@@ -147,13 +154,13 @@ def _open_level(texts, weights, room, beams, first_node, node_count, names, rule
         for place in range(counts[0]):
             if place + 1 < counts[0]:
                 announce(texts, 0, weights, nodes[0, place + 1])
-            _open_node(texts, weights, room, beams, 0, place, names, rule, closed, kept)
+            _open_node(texts, weights, room, beams, 0, place, names, rule, closed, far, kept)
         return
     for first, last in ((0, AHEAD), (AHEAD, nodes.shape[1])):
         pairs = _by_node(nodes, counts, first_node, node_count, first, last)
         for pair in range(len(pairs)):
             text, place = pairs[pair]
-            _open_node(texts, weights, room, beams, text, place, names, rule, closed, kept)
+            _open_node(texts, weights, room, beams, text, place, names, rule, closed, far, kept)
 
 
 @njit(cache=True, nogil=True)
@@ -166,10 +173,19 @@ def _beams(texts, width):
 
 
 @njit(cache=True, nogil=True)
+def _drop_far(kept, far):
+    """Shorten the beams by the nodes below this share of their best."""
+    _, scores, counts = kept
+    for text in range(len(counts)):
+        while counts[text] > 1 and scores[text, counts[text] - 1] < far * scores[text, 0]:
+            counts[text] -= 1
+
+
+@njit(cache=True, nogil=True)
 def _search(
-    texts, weights, level_starts, names, sizes, rule, closed, first, beams, ids, scores
+    texts, weights, level_starts, names, limits, rule, closed, first, beams, ids, scores
 ):  # fmt: skip
-    count, depth, (widest, beam) = ids.shape[0], len(level_starts) - 2, sizes
+    count, depth, (widest, beam, far) = ids.shape[0], len(level_starts) - 2, limits
     room = room_for(texts, widest)
     for level in range(first, depth):
         last = level == depth - 1
@@ -177,8 +193,10 @@ def _search(
         _open_level(
             texts, weights, room, beams, level_starts[level],
             level_starts[level + 1] - level_starts[level], names if last else names[:0], rule,
-            closed, kept,
+            closed, far, kept,
         )  # fmt: skip
+        if far > 0:
+            _drop_far(kept, far)
         beams = kept
     for text in range(count):
         found = beams[2][text]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from xmtc.kernels.fetch import fetch
 from xmtc.kernels.types import Floats, Ints, Longs
 from xmtc.kernels.vectors import (
     CHANGE,
@@ -27,6 +28,7 @@ from xmtc.kernels.vectors import (
 SIBLINGS = WIDTH  # classifiers solved together: 16 float32 fill a cache line
 NEWTON_STEPS = 8  # of one logistic coordinate, at most
 SETTLED = 0.5  # resting rows are looked at again when gradients have shrunk to this share
+NEAR = 1 << 12  # features whose weights stay in the cache; of more, they are fetched ahead
 CALM = 0.1  # a row rests while every sibling's gradient there is below this share of the tolerance
 
 
@@ -211,6 +213,15 @@ def _solve(
 
 
 @njit(cache=True, nogil=True)
+def _announce(indptr, columns, values, row, after, weights):
+    """Say which rows come next: what they read is fetched meanwhile."""
+    fetch(columns, indptr[after])
+    fetch(values, indptr[after])
+    for entry in range(indptr[row], indptr[row + 1]):
+        fetch(weights, np.int64(columns[entry]) * SIBLINGS)
+
+
+@njit(cache=True, nogil=True)
 def _solve_block(
     indptr, columns, values, square_lengths, positive_starts, positive_rows, relevance,
     positive_diagonal, negative_diagonal, tolerance, max_passes, random, logistic, weights, biases,
@@ -236,6 +247,8 @@ def _solve_block(
         place = 0
         while place < size:
             row = active[place]
+            if len(weights) > NEAR and place + 2 < size:
+                _announce(indptr, columns, values, active[place + 1], active[place + 2], weights)
             first, last = indptr[row], indptr[row + 1]
             add_rows(columns, values, first, last, weights, biases, state)
             scalars = (square_lengths[row] + np.float32(1), negative_diagonal, calm)

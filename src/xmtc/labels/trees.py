@@ -14,8 +14,10 @@ from xmtc.core.arrays import Csr, Longs, kernel_arrays
 from xmtc.core.errors import DataError, require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.tree import MAX_DEPTH, LabelTree
-from xmtc.kernels.assign import nearest_centres, split_in_half
+from xmtc.kernels.assign import nearest_centres, split_in_half, split_like
 from xmtc.labels.partition import Split, every, grow, tree_of
+
+AGAIN = 2  # passes over all labels of a node whose halves some of them have found
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class TreeConfig:
     max_depth: int = 20  # levels above the labels, at most
     stop: Literal["still", "gain", "change"] = "still"  # nothing moves (PECOS), little gain, change
     centres: Literal["unit", "mean"] = "unit"  # spherical k-means, or Euclidean; of halves only
+    sample: int = 1 << 14  # of more labels, so many find the halves and the others follow
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -36,6 +39,7 @@ class TreeConfig:
         require(power or (not binary and self.arity >= 2), "arity", self.arity,
                 "must be a power of 2 for balanced trees, at least 2 for others")  # fmt: skip
         require(self.max_leaf >= 1, "max_leaf", self.max_leaf, "must be at least 1")
+        require(self.sample >= 2, "sample", self.sample, "must be at least 2")
         require(1 <= self.max_depth < MAX_DEPTH, "max_depth", self.max_depth,
                 f"must lie between 1 and {MAX_DEPTH - 1}")  # fmt: skip
 
@@ -128,9 +132,15 @@ def _in_half(vectors: Csr, config: TreeConfig) -> Split:
             return []
         if not hasattr(scratch, "place_of"):
             scratch.place_of = np.zeros(vectors.shape[1], np.int32)
-        pair = tuple(rng.choice(labels, 2, replace=False))
-        left, right, _ = split_in_half(matrix, scratch.place_of, labels, pair, *how)
-        return [left, right]
+        asked = labels
+        if len(labels) > config.sample:
+            asked = np.sort(rng.choice(labels, config.sample, replace=False))
+        pair = tuple(rng.choice(asked, 2, replace=False))
+        left, right, _ = split_in_half(matrix, scratch.place_of, asked, pair, *how)
+        if len(asked) == len(labels):
+            return [left, right]
+        means = config.centres == "mean"
+        return split_like(matrix, vectors.shape[1], labels, (left, right), AGAIN, means)
 
     return split
 

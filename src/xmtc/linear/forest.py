@@ -82,12 +82,14 @@ class Forest:
         trust: float = 1.0,
         search: Search = "beam",
         opened: Ranking | None = None,
+        far: float = 0.0,
     ) -> Ranking:
         """The best labels of every text: `walk` over this tree, fused into one kernel.
 
         An exact search has no beam; it is for scores that are products.
         opened: of every text, the leaf clusters whose labels are ranked, with their scores, which
         are joined as if the search had found them. None: the search finds them.
+        far: a beam search drops nodes, and labels, below this share of the best one's score.
         """
         closed, rule = self._closed(allowed), (*_RULES[score], trust)
         weights, level_starts, names, widest = self._arrays
@@ -102,7 +104,7 @@ class Forest:
                 )
             how = (weights, level_starts, names, widest, (beam, k), rule, closed)
             begun = None if opened is None else _of_rows(opened, *block)
-            return Ranking(*beam_search(rows, *how, begun))
+            return Ranking(*beam_search(rows, *how, begun, far))
 
         count = texts.shape[0]
         if count == 1:

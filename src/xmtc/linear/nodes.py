@@ -26,6 +26,7 @@ Relevance = Literal["equal", "induced"]
 # Which texts a label learns from, besides its own: those of the labels in its cluster (tfn, teacher
 # forcing negatives), those that the tree itself leads to the cluster (man, matcher aware), or both.
 Negatives = Literal["tfn", "man", "both"]
+FAR = 1 / 300  # of the best cluster's score: those below do not learn from a text
 _EQUAL = np.empty(0, np.float32)  # relevance of texts that count the same
 
 
@@ -72,20 +73,26 @@ def train_leaves(
     tree: LabelTree,
     config: SvmConfig,
     negatives: Negatives,
-    matched: Ranking,
+    entered: Ranking,
     weights: WeightType = "float32",
 ) -> Forest:
     """Only the classifiers of the labels, for a matcher that says which clusters a text may enter.
 
-    tree: clusters, then labels. matched: the clusters that the matcher chose for each text. What is
+    tree: clusters, then labels. entered: the clusters that the matcher chose for each text. What is
     above the labels stays empty: rank with `opened`.
     """
     level = _levels(relevant, tree, "equal")[-1]
-    nodes = level if negatives == "tfn" else _reached(level, matched, negatives)
+    nodes = level if negatives == "tfn" else _reached(level, entered, negatives)
     nothing = np.empty(0, np.int32)
     above = chunk_of(nothing, nothing, nothing, np.zeros(len(nodes), np.float32))
     chunks = [above, *_train(features, nodes, config)]
     return forest_of(tree, chunks, features.shape[1], weights)
+
+
+def matched(matcher: Forest, features: Csr, beam: int) -> Ranking:
+    """The clusters that must learn to refuse a text: where the tree leads it, but for those that it
+    finds far worse than the best one, which it hardly ever confuses with it."""
+    return matcher.rank(features, beam, beam, far=FAR)
 
 
 def retrain_forest(
@@ -126,7 +133,7 @@ def _train_levels(
     train([node for level in (levels[:-1] if by_matcher else levels) for node in level])
     if by_matcher:
         matcher = _forest(LabelTree(tree.parents[:-1]), chunks, features)
-        train(_reached(levels[-1], matcher.rank(features, beam, beam), negatives))
+        train(_reached(levels[-1], matched(matcher, features, beam), negatives))
     return _forest(tree, chunks, features, weights)
 
 

@@ -47,7 +47,9 @@ class Config:
     vector_terms: int | None = 64  # of pifa, the strongest: faster, as good; none keeps all
     tree: TreeConfig = field(default_factory=lambda: TreeConfig(max_leaf=100))
     parents: str = ""  # file that says which label is above which, used as the tree
-    svm: SvmConfig = field(default_factory=lambda: SvmConfig(cost=0.5, positive_cost=2.0))
+    svm: SvmConfig = field(
+        default_factory=lambda: SvmConfig(cost=0.5, positive_cost=2.0, max_passes=8)
+    )
     negatives: Negatives = "both"  # texts a label learns from besides its own: tfn, man or both
     relevance: Relevance = "equal"  # of a text for a node: equal, or by its share of labels below
     score: Score = "path"  # by all classifiers on the path to a label, or by its own alone

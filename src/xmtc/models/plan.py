@@ -25,7 +25,7 @@ COSTS: dict[str, Callable[[Dataset], Callable[[Any], Estimate]]] = {
 # What may be given up for a limit, what costs least accuracy first.
 CHEAPER: list[tuple[str, Any]] = [
     ("negatives", "tfn"), ("svm.prune", 0.1), ("text.min_df", 2), ("trees", 1),
-    ("svm.max_passes", 10), ("svm.prune", 0.2), ("text.min_df", 5), ("svm.max_passes", 4),
+    ("svm.max_passes", 6), ("svm.prune", 0.2), ("text.min_df", 5), ("svm.max_passes", 4),
     ("svm.prune", 0.3),
 ]  # fmt: skip
 UPWARDS = ("svm.prune", "text.min_df")  # cheaper when larger

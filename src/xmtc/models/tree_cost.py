@@ -17,7 +17,7 @@ from xmtc.core.threads import in_threads, thread_count
 from xmtc.core.tree import LabelTree
 from xmtc.kernels.svm import SIBLINGS
 from xmtc.linear.forest import Forest
-from xmtc.linear.nodes import train_forest
+from xmtc.linear.nodes import matched, train_forest
 from xmtc.linear.saved import forest_arrays
 from xmtc.linear.svm import SvmConfig
 from xmtc.models import linear_tree
@@ -148,7 +148,7 @@ def _upper(ground: Ground, config: linear_tree.Config) -> Upper:
     reached = np.zeros(len(tree.parents[-2]))
     if config.negatives != "tfn":
         some = ground.features[rows]
-        ranking, searching = timed(lambda: forest.rank(some, config.beam, config.beam))
+        ranking, searching = timed(lambda: matched(forest, some, config.beam))
         found = ranking.labels[ranking.labels != NO_LABEL]
         reached = np.bincount(found, minlength=len(reached)) * (texts / size)
         spent = total(spent, searching)
