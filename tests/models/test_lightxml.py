@@ -22,7 +22,7 @@ from xmtc.neural.encoders import attention
 from xmtc.neural.heads.candidates import candidates_of, hardest_clusters
 from xmtc.neural.heads.flat import Flat
 from xmtc.neural.heads.two_level import TwoLevel
-from xmtc.neural.training import loop
+from xmtc.neural.training import head_first, lesson, loop
 
 # The worked example of the specification, 8.5: four clusters of eight labels.
 TREE = LabelTree.of([[0] * 4, [0, 0, 1, 1, 1, 2, 2, 3]])
@@ -217,7 +217,8 @@ def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch, way
     costs = {"sdpa": 2.0, "eager": 1.0}  # seconds, while nothing was killed
     monkeypatch.setattr(attention, "seconds_of", lambda encoder, _: costs[encoder.body.way])
     quick = quick_settings("lightxml", **IN_CLUSTERS)
-    others = {"epochs": 4, "head_epochs": 1, "tokens_seen": 0.7, "checkpoint_seconds": 0}
+    others = {"epochs": 4, "head_epochs": 1, "head_last_epochs": 1, "tokens_seen": 0.7,
+              "checkpoint_seconds": 0}  # fmt: skip
     quick["encoder"] = {**quick["encoder"], "attention": way}
     quick["training"] = {**quick["training"], **others}
     data = planted()
@@ -227,18 +228,18 @@ def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch, way
     def until_killed(self, *rest):
         real(self, *rest)
         steps.append(1)
-        if len(steps) in (3, 9):
+        if len(steps) in (3, 9, 34):
             raise Killed
 
     monkeypatch.setattr(loop.Training, "_step", until_killed)
     with run.kept_in(tmp_path / "run"):
-        for _ in range(2):
+        for _ in range(3):
             with pytest.raises(Killed):
                 xmtc.train("lightxml", data, quick)
             costs["eager"] = 3.0  # but what was measured first is remembered
         again = xmtc.train("lightxml", data, quick).rank(data.texts, 5)
     assert (again.scores == whole.scores).all()
-    assert len(steps) == 32  # 1 epoch of the head of 4 steps, 4 of all of 7; none twice
+    assert len(steps) == 36  # 4 of the head alone, 28 of all in 4 epochs, 4 of the head; none twice
 
 
 def test_output_layers_learn_alone_before_the_encoder_joins():
@@ -251,6 +252,37 @@ def test_output_layers_learn_alone_before_the_encoder_joins():
         model = xmtc.train("lightxml", data, quick)
         found[epochs] = xmtc.evaluate(model, data).metrics["P@1"]
     assert found[30] > found[0] + 20
+
+
+def test_output_layers_learn_alone_once_more_from_what_the_encoder_became():
+    quick = quick_settings("lightxml")
+    data, found = planted(), {}
+    for last in (0, 20):
+        others = {"epochs": 1, "head_epochs": 0, "head_last_epochs": last, "head_last_rate": 2e-2}
+        quick["training"] = {**quick["training"], **others}
+        model = xmtc.train("lightxml", data, quick)
+        found[last] = model.encode(data.texts), xmtc.evaluate(model, data).metrics["P@1"]
+    assert (found[0][0] == found[20][0]).all()
+    assert found[20][1] > found[0][1] + 20
+
+
+def test_with_an_encoder_of_its_own_the_last_passes_meet_the_same_negatives(monkeypatch):
+    """The generator chooses them by its own encoder's vectors, in these passes too."""
+    chosen, real = [], head_first.teach_head
+
+    def watched(task, vectors, key, **how):
+        chosen.append((how.get("last", False), vectors, how.get("choosing")))
+        real(task, vectors, key, **how)
+
+    monkeypatch.setattr(lesson, "teach_head", watched)
+    quick = quick_settings("lightxml", **IN_CLUSTERS, negatives="static_own_encoder")
+    quick["training"] = {**quick["training"], "head_epochs": 1, "head_last_epochs": 1, "epochs": 1}
+    xmtc.train("lightxml", planted(), quick)
+    assert [last for last, _, _ in chosen] == [False, True, False, True]
+    assert all(choosing is None for _, _, choosing in chosen[:3])
+    (_, ready, _), (_, moved, choosing) = chosen[1], chosen[3]
+    assert (choosing == ready).all()  # the generator's vectors when they were ready
+    assert not (moved == ready).all()
 
 
 def test_presets_are_the_published_settings():

@@ -68,6 +68,7 @@ class TrainingConfig:
     epochs: int = 10  # passes over the texts; 0: the encoder stays as it is
     extra_epochs: int = 0  # as many more; LightXML's code adds 5 to what it is asked for
     head_epochs: int = 0  # passes before, by the output layers alone on ready vectors: quick
+    head_last_epochs: int = 0  # passes after, by the output layers alone, when vectors rest: quick
     batch: int = 32  # texts per step, at most
     batch_tokens: int = 8192  # tokens per step, at most, padding included
     tokens_seen: float = 1.0  # share of a text's tokens that a step reads, by chance: faster
@@ -75,7 +76,8 @@ class TrainingConfig:
     fused_adamw: bool = True  # all weights change in one go; False: one after the other, slower
     encoder_rate: float = 2e-4  # learning rate of the encoder
     head_rate: float = 5e-3  # learning rate of the output layers
-    head_first_rate: float = 3e-3  # the same, in the passes that they learn alone
+    head_first_rate: float = 3e-3  # the same, in the passes before, that they learn alone
+    head_last_rate: float = 1e-3  # the same, in the passes after
     decay: float = 0.01  # of weights; not of biases and norms
     epsilon: float = 1e-8  # of AdamW; LightXML and GUDN used 1e-6
     schedule: Literal["linear", "constant", "slanted", "plateau"] = "linear"  # of learning rates
@@ -97,10 +99,11 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         for name, least in (("epochs", 0), ("batch", 1), ("batch_tokens", 8), ("accumulate", 1),
                             ("average_every", 1), ("patience", 1), ("seed", 0), ("head_epochs", 0),
-                            ("validate_every", 0), ("extra_epochs", 0)):  # fmt: skip
+                            ("head_last_epochs", 0), ("validate_every", 0),
+                            ("extra_epochs", 0)):  # fmt: skip
             value = getattr(self, name)
             require(value >= least, name, value, f"must be at least {least}")
-        for name in ("encoder_rate", "head_rate", "head_first_rate", "epsilon"):
+        for name in ("encoder_rate", "head_rate", "head_first_rate", "head_last_rate", "epsilon"):
             require(getattr(self, name) > 0, name, getattr(self, name), "must be above 0")
         require(0 < self.tokens_seen <= 1, "tokens_seen", self.tokens_seen, "above 0, at most 1")
         last = self.epochs + self.extra_epochs

@@ -1,7 +1,8 @@
-"""The output layer first, alone: on vectors as the encoder makes them before it is taught.
+"""The output layer alone: on vectors that do not change while it learns.
 
-An output layer that knows nothing sends the encoder in all directions. Once it knows what can be
-read from the vectors as they are, the encoder learns what is missing.
+First on those of the encoder before it is taught: an output layer that knows nothing sends the
+encoder in all directions. Once it knows what can be read from the vectors as they are, the encoder
+learns what is missing. Then again at the end: until then it was aiming at vectors that moved.
 """
 
 from __future__ import annotations
@@ -42,11 +43,12 @@ class HeadTask:
     vectors: Array  # (texts, dim) as the encoder made them
     relevant: Csr  # (texts, labels)
     config: TrainingConfig
+    choosing: Array | None = None  # (texts, dim) that choose the negatives, where others do
 
     @property
     def parts(self) -> Mapping[str, tuple[nn.Module, float]]:
         """The output layer alone."""
-        return {"head": (self.net, self.config.head_first_rate)}
+        return {"head": (self.net, self.config.head_rate)}
 
     def batches(self, epoch: int) -> Sequence[Longs]:
         """Texts of all lengths together, in an order of the epoch's own."""
@@ -57,22 +59,40 @@ class HeadTask:
 
     def loss(self, rows: Longs) -> Tensor:
         """Summed over these texts."""
-        read = self.read.standardised(torch.from_numpy(self.vectors[rows]).to(device()))
-        return head_loss(self.net, rows, [self.read.dropout(read)], self.relevant, self.config)
+        others = () if self.choosing is None else (self._standardised(self.choosing[rows]),)
+        vectors = [self.read.dropout(self._standardised(self.vectors[rows])), *others]
+        return head_loss(self.net, rows, vectors, self.relevant, self.config)
+
+    def _standardised(self, vectors: Array) -> Tensor:
+        return self.read.standardised(torch.from_numpy(vectors).to(device()))
 
     def measure(self) -> dict[str, float]:
         """Nothing is held out."""
         return {}
 
 
-def teach_head(task: LabelTask | GuidedTask, vectors: Array, key: str) -> None:
-    """Teach the output layer of the task alone, for `head_epochs` passes over the vectors."""
+def teach_head(
+    task: LabelTask | GuidedTask, vectors: Array, key: str, *, last: bool = False,
+    choosing: Array | None = None,
+) -> None:  # fmt: skip
+    """Teach the output layer of the task alone, by some passes over the vectors.
+
+    last: the encoder was taught already. choosing: other vectors, by which negatives are chosen.
+    """
+    asked = task.config
+    epochs, rate = (
+        (asked.head_last_epochs, asked.head_last_rate)
+        if last
+        else (asked.head_epochs, asked.head_first_rate)
+    )
     config = replace(
-        task.config, epochs=task.config.head_epochs, batch=WIDER * task.config.batch, accumulate=1,
+        asked, epochs=epochs, head_rate=rate, batch=WIDER * asked.batch, accumulate=1,
         extra_epochs=0, average_from=None, validate_every=0,
     )  # fmt: skip
-    with run.below("head"):
-        fit(HeadTask(task.net.head, task.net, vectors, task.relevant, config), config, key)
+    task.net.dropout.train()
+    with run.below("head-last" if last else "head"):
+        head = HeadTask(task.net.head, task.net, vectors, task.relevant, config, choosing)
+        fit(head, config, key)
 
 
 def vectors_of(source: Source, cache: Path, key: str) -> Array:

@@ -72,7 +72,20 @@ def prepared(
 
 
 def teach(lesson: Lesson, task: LabelTask | GuidedTask) -> None:
-    """The output layer alone first, where the settings say so, then everything."""
-    if lesson.vectors is not None and lesson.training.head_epochs:
+    """The output layer alone first, then everything, then the output layer alone once more: each
+    as long as the settings say."""
+    training = lesson.training
+    if lesson.vectors is not None and training.head_epochs:
         teach_head(task, lesson.vectors, lesson.key)
-    fit(task, lesson.training, lesson.key)
+    fit(task, training, lesson.key)
+    if training.head_last_epochs and len(lesson.tokens):
+        key = f"{lesson.key}-last"
+        vectors = vectors_of(lesson.source, lesson.cache, key)
+        teach_head(task, vectors, key, last=True, choosing=_choosing(lesson, task))
+
+
+def _choosing(lesson: Lesson, task: LabelTask | GuidedTask) -> Array | None:
+    """Vectors of another encoder, which was taught before this lesson, where it chooses."""
+    if not isinstance(task, LabelTask) or task.chooser is None or task.chooser is task.source:
+        return None
+    return lesson.vectors
