@@ -23,8 +23,12 @@ SETTINGS: dict[str, Any] = {
         "max_cluster": 16,
         "beam": 16,
         "encoder": {"trainable_layers": 2, "max_tokens": 64},
-        "training": {"epochs": 3, "head_last_epochs": 12, "validation": 0.0,
-                     "checkpoint_seconds": 1e9},
+        "training": {
+            "epochs": 3,
+            "head_last_epochs": 12,
+            "validation": 0.0,
+            "checkpoint_seconds": 1e9,
+        },
     },
     "remarks": [
         "lightxml's defaults but for the settings above: cluster mode, small clusters, and short "
