@@ -128,6 +128,25 @@ def clustering(found: Sequence[Record]) -> str:
             f"{short(row['vectors_mb'])} MB of the vectors.\n\n{captions(found[:1])}")  # fmt: skip
 
 
+def plan(found: Sequence[Record]) -> str:
+    """What was told of trainings beside what they took, from one record."""
+    if not found:
+        return none_yet("memory plan")
+    columns = ["kind", "data", "plan itself, cpu s", "training told / true, cpu s",
+               "peak told / true, MB"]  # fmt: skip
+    wrong = {claim["sentence"] for claim in found[0]["claims"] if not claim["holds"]}
+    lines = []
+    for row in found[0]["measurements"]:
+        cells = []
+        for what, told, true in (("time", "told_cpu_s", "train_cpu_s"),
+                                 ("memory", "told_mb", "peak_mb")):  # fmt: skip
+            off = any(said.startswith(f"{row['kind']} on {row['data']}: {what} ") for said in wrong)
+            ratio = f"**{row[f'{what}_ratio']:.2f}**" if off else f"{row[f'{what}_ratio']:.2f}"
+            cells.append(f"{short(row[told])} / {short(row[true])} ({ratio})")
+        lines.append([f"`{row['kind']}`", row["data"], short(row["plan_cpu_s"]), *cells])
+    return "\n\n".join([markdown(columns, lines), captions(found[:1])])
+
+
 def demo(found: Sequence[Record]) -> str:
     """The newest recorded run of `xmtc demo`."""
     if not found:

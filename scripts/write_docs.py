@@ -36,6 +36,7 @@ PARTITIONS = MODELS / "aplc_partitions.svg"
 LAYER = MODELS / "aplc_layer.svg"
 XBERT_CURVES = MODELS / "xbert_curves.svg"
 XBERT_GAINS = MODELS / "xbert_ensembles.svg"
+PLAN = HOW_TO / "plan-a-training.md"
 RESULTS = ROOT / "docs" / "results.md"
 BY_TIME = ROOT / "docs" / "results_training.svg"
 BY_LATENCY = ROOT / "docs" / "results_latency.svg"
@@ -61,6 +62,9 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "cli.md": command_line_page(),
         ROOT / "README.md": _measured(ROOT / "README.md"),
         RESULTS: _measured(RESULTS),
+        PLAN: _fill(
+            PLAN.read_text(encoding="utf-8"), "plan", tables.plan(tables.records("memory_plan"))
+        ),
         **{
             path: _fill(_measured(path), f"settings: {kind}", settings_table(kind), "settings")
             for path, kind in (
