@@ -59,6 +59,11 @@ def _gudn(name: str, options: Options) -> Job:
     return replace(job, name="gudn", minutes=_cells.minutes_of(options.minutes, options))
 
 
+def _aplc(name: str, options: Options) -> Job:
+    training = {**aplc.SETTINGS["training"], "seed": options.seed}
+    return Job("aplc-default", "aplc", name, {"training": training}, minutes=options.minutes)
+
+
 def _bonsai(name: str, _: Options) -> Job:
     from xmtc.core import config
     from xmtc.models.linear_tree import BONSAI
@@ -76,7 +81,7 @@ JOBS: dict[str, Callable[[str, Options], Job]] = {
     "lightxml": lightxml.neural_job,
     "xr_transformer": taught_job,
     "xbert-1": lambda name, options: xbert.xbert_job(name, options, "pifa", "transformer"),
-    "aplc": lambda name, options: aplc.jobs(name, options)["aplc"],
+    "aplc": _aplc,
     "gudn": _gudn,
     "label_attention": _validated("label_attention"),
     "xml_cnn": _validated("xml_cnn"),
