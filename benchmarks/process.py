@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import resource
 import signal
@@ -19,6 +20,7 @@ from benchmarks.kit import BenchmarkError
 T = TypeVar("T")
 MEGABYTE = 1e6
 MEMORY_SHARE = 0.85  # of the machine; beyond it, allocating fails and the cell says so
+PR_SET_PDEATHSIG = 1  # Linux: the signal that a process gets when its parent ends
 OOM = "OOM"  # what a cell says that ran out of memory
 
 
@@ -71,6 +73,8 @@ def alone(work: Callable[..., T], *arguments: Any, minutes: float | None = None)
 
 
 def _set_limits(minutes: float | None) -> None:
+    if sys.platform == "linux":  # who kills a benchmark does not want its work to go on
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if minutes:
         limit_memory(MEMORY_SHARE)
         signal.setitimer(signal.ITIMER_REAL, 60 * minutes)  # its signal ends the process
