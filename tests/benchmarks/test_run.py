@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -207,3 +209,33 @@ def test_peak_memory_is_that_of_the_child():
     assert large > 300_000_000
     with pytest.raises(BenchmarkError, match="ended with code 3"):
         peak_memory([sys.executable, "-c", "raise SystemExit(3)"])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their parent")
+def test_who_is_killed_takes_the_work_along(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, sys, time\n"
+        "from pathlib import Path\n"
+        "from benchmarks.process import alone\n"
+        "def work(place):\n"
+        "    Path(place + '.new').write_text(str(os.getpid()))\n"
+        "    os.rename(place + '.new', place)\n"
+        "    time.sleep(60)\n"
+        "if __name__ == '__main__':\n"
+        "    alone(work, sys.argv[1])\n"
+    )
+    place, environment = tmp_path / "pid", {**os.environ, "PYTHONPATH": str(SCRIPT.parents[1])}
+    parent = subprocess.Popen([sys.executable, script, place], env=environment)
+    _soon(place.exists)
+    parent.kill()
+    parent.wait()
+    status = Path("/proc") / place.read_text() / "stat"
+    _soon(lambda: not status.exists() or ") Z " in status.read_text())
+
+
+def _soon(true):
+    end = time.monotonic() + 50
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
