@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.kit import ROOT, Claim, Measurement
+from benchmarks.memory.plan import WITHIN
 from benchmarks.quality import linear_tree
 from benchmarks.quality._tree_claims import RAW, check
 
@@ -134,15 +135,14 @@ def plan(found: Sequence[Record]) -> str:
         return none_yet("memory plan")
     columns = ["kind", "data", "plan itself, cpu s", "training told / true, cpu s",
                "peak told / true, MB"]  # fmt: skip
-    wrong = {claim["sentence"] for claim in found[0]["claims"] if not claim["holds"]}
     lines = []
     for row in found[0]["measurements"]:
         cells = []
         for what, told, true in (("time", "told_cpu_s", "train_cpu_s"),
                                  ("memory", "told_mb", "peak_mb")):  # fmt: skip
-            off = any(said.startswith(f"{row['kind']} on {row['data']}: {what} ") for said in wrong)
-            ratio = f"**{row[f'{what}_ratio']:.2f}**" if off else f"{row[f'{what}_ratio']:.2f}"
-            cells.append(f"{short(row[told])} / {short(row[true])} ({ratio})")
+            ratio = row[f"{what}_ratio"]
+            shown = f"{ratio:.2f}" if WITHIN[0] <= ratio <= WITHIN[1] else f"**{ratio:.2f}**"
+            cells.append(f"{short(row[told])} / {short(row[true])} ({shown})")
         lines.append([f"`{row['kind']}`", row["data"], short(row["plan_cpu_s"]), *cells])
     return "\n\n".join([markdown(columns, lines), captions(found[:1])])
 

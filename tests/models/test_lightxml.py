@@ -22,7 +22,7 @@ from xmtc.neural.encoders import attention
 from xmtc.neural.heads.candidates import candidates_of, hardest_clusters
 from xmtc.neural.heads.flat import Flat
 from xmtc.neural.heads.two_level import TwoLevel
-from xmtc.neural.training import head_first, lesson, loop
+from xmtc.neural.training import head_alone, lesson, loop
 
 # The worked example of the specification, 8.5: four clusters of eight labels.
 TREE = LabelTree.of([[0] * 4, [0, 0, 1, 1, 1, 2, 2, 3]])
@@ -268,7 +268,7 @@ def test_output_layers_learn_alone_once_more_from_what_the_encoder_became():
 
 def test_with_an_encoder_of_its_own_the_last_passes_meet_the_same_negatives(monkeypatch):
     """The generator chooses them by its own encoder's vectors, in these passes too."""
-    chosen, real = [], head_first.teach_head
+    chosen, real = [], head_alone.teach_head
 
     def watched(task, vectors, key, **how):
         chosen.append((how.get("last", False), vectors, how.get("choosing")))

@@ -23,7 +23,7 @@ from xmtc.models.api import config_of
 from xmtc.models.xr_course import active_nodes, epochs_by_level
 from xmtc.neural.heads.active import Active
 from xmtc.neural.settings import TrainingConfig
-from xmtc.neural.training import head_first, loop
+from xmtc.neural.training import head_alone, loop
 
 TREE = LabelTree.of([[0] * 4, [0, 0, 1, 1, 1, 2, 2, 3]])
 
@@ -193,10 +193,10 @@ def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
 
 
 def test_a_killed_reading_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(head_first, "BLOCK", 50)
+    monkeypatch.setattr(head_alone, "BLOCK", 50)
     data, settings = planted(), quick(**FROZEN)
     whole = xmtc.train("xr_transformer", data, settings).rank(data.texts, 5)
-    real, read = head_first._read, []
+    real, read = head_alone._read, []
 
     def until_killed(source, rows):
         read.append(rows[0])
@@ -204,7 +204,7 @@ def test_a_killed_reading_goes_on(tmp_path, monkeypatch):
             raise Killed
         return real(source, rows)
 
-    monkeypatch.setattr(head_first, "_read", until_killed)
+    monkeypatch.setattr(head_alone, "_read", until_killed)
     with run.kept_in(tmp_path / "run"):
         with pytest.raises(Killed):
             xmtc.train("xr_transformer", data, settings)

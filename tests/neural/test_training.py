@@ -23,7 +23,7 @@ from xmtc.neural.devices import seeded
 from xmtc.neural.encoders.encoder import make_encoder
 from xmtc.neural.encoders.frozen import TokenSource
 from xmtc.neural.settings import EncoderConfig, TrainingConfig
-from xmtc.neural.training import head_first, log, loop
+from xmtc.neural.training import head_alone, log, loop
 from xmtc.neural.training.averaging import Average
 from xmtc.neural.training.loop import fit
 from xmtc.neural.training.optimiser import Optimiser
@@ -258,13 +258,13 @@ def test_vectors_that_another_process_put_together_meanwhile_are_taken(tmp_path,
     texts = planted(texts=9).texts
     encoder = make_encoder(texts, EncoderConfig(name="cnn", max_tokens=16)).eval()
     source = TokenSource(encoder, tokenise(texts, encoder.tokenizer, encoder.cut))
-    expected, real = head_first._read(source, np.arange(9)), head_first._read_part
+    expected, real = head_alone._read(source, np.arange(9)), head_alone._read_part
 
     def overtaken(source, rows, path):
         real(source, rows, path)
         np.save(tmp_path / "vectors-both.npy", expected)
         path.unlink()
 
-    monkeypatch.setattr(head_first, "_read_part", overtaken)
-    assert (head_first.vectors_of(source, tmp_path, "both") == expected).all()
+    monkeypatch.setattr(head_alone, "_read_part", overtaken)
+    assert (head_alone.vectors_of(source, tmp_path, "both") == expected).all()
     assert [path.name for path in tmp_path.iterdir()] == ["vectors-both.npy"]

@@ -46,6 +46,7 @@ def beam_search(
     opened: (texts, beam) places of nodes in the last level but one, padded with -1 at the end, and
     their scores: the search begins there. None: at the root.
     far: at each level, nodes below this share of the best one's score are not kept; 0 keeps all.
+    For scores that are products.
     """
     ids = np.empty((len(texts[0]) - 1, widths[1]), np.int32)
     scores = np.empty(ids.shape, np.float32)

@@ -135,7 +135,7 @@ def neural_matcher(
 ) -> tuple[NeuralMatcher, Callable[[], Floats]]:  # fmt: skip
     """The matcher, taught with (texts, clusters); and a way to its vectors of these very texts,
     which is quicker than to read them again where layers are frozen."""
-    from xmtc.neural.training.head_first import vectors_of
+    from xmtc.neural.training.head_alone import vectors_of
     from xmtc.neural.training.lesson import prepared, teach
 
     lesson = prepared(texts, how.encoder, how.training, cache, key, how.standardise)

@@ -92,7 +92,7 @@ class Course:
     ) -> Floats:
         """The vectors after the encoder learned the last level of this tree."""
         from xmtc.neural.encoders.frozen import digest_of
-        from xmtc.neural.training.head_first import vectors_of
+        from xmtc.neural.training.head_alone import vectors_of
         from xmtc.neural.training.loop import fit
 
         lesson, level = self.lesson, tree.depth - 1

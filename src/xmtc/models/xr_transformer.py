@@ -207,7 +207,7 @@ def read(dataset: Dataset, config: Config, cache: Path) -> tuple[TextEncoder, Fl
     from xmtc.neural.batches.tokens import tokenised
     from xmtc.neural.encoders.encoder import make_encoder
     from xmtc.neural.encoders.frozen import TokenSource, digest_of
-    from xmtc.neural.training.head_first import vectors_of
+    from xmtc.neural.training.head_alone import vectors_of
 
     encoder = make_encoder(dataset.texts, config.encoder)
     tokens = tokenised(dataset.texts, encoder.tokenizer, encoder.cut, cache)

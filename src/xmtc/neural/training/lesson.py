@@ -17,7 +17,7 @@ from xmtc.neural.encoders.frozen import Source, digest_of, source_of
 from xmtc.neural.heads.scorer import Standard
 from xmtc.neural.settings import EncoderConfig, TrainingConfig
 from xmtc.neural.training.guided import GuidedTask
-from xmtc.neural.training.head_first import teach_head, vectors_of
+from xmtc.neural.training.head_alone import teach_head, vectors_of
 from xmtc.neural.training.loop import fit
 from xmtc.neural.training.task import LabelTask, Net
 
