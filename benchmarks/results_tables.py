@@ -141,11 +141,13 @@ def in_short(cells: Cells, plot: str, more: str) -> str:
     data = rows[0][1]["data"]
     lines = [[_name(key, row).removesuffix(" †"), *_figures(key, row, QUALITY)[:-2]]
              for key, row, _ in rows]  # fmt: skip
-    machine = rows[0][2]["machine"]
+    machines = dict.fromkeys(
+        f"{record['machine']['cores']} cores of {record['machine']['cpu']}" for _, _, record in rows
+    )
     table = markdown([f"{data}, test set", *QUALITY, *COSTS[:-2]], lines)
     return "\n\n".join([
         table, f"![P@5 by time of training]({plot})",
-        f"{machine['cores']} cores of {machine['cpu']}, no graphics processor; linear peers get "
+        f"{' or '.join(machines)}, no graphics processor; linear peers get "
         f"their features ready-made. [All systems, six data sets, and how it was measured]({more})."
     ])  # fmt: skip
 
