@@ -24,26 +24,29 @@ GUIDES: dict[str, dict[str, Any]] = {
 }
 SETTINGS: dict[str, Any] = {
     "data": {
-        "eurlex4k-proxy": {"minutes": 20, "seeds": [0], "systems": list(SYSTEMS)},
-        "eurlex-ci": {"minutes": 6, "seeds": [0, 1], "systems": list(SYSTEMS)},
-        "debian-deps": {"minutes": 30, "seeds": [0], "systems": ["encoder", "both"]},
+        "eurlex4k-proxy": {"minutes": 12, "seeds": [0], "systems": list(SYSTEMS)},
+        "eurlex-ci": {"minutes": 3, "seeds": [0, 1], "systems": list(SYSTEMS)},
+        "debian-deps": {"minutes": 16, "seeds": [0], "systems": ["encoder", "both"]},
         "wordnet-isa": {
-            "minutes": 20, "seeds": [0], "systems": ["encoder", "both"],
+            "minutes": 12, "seeds": [0], "systems": ["encoder", "both"],
             "gudn": {"plain_up_to": 0, "max_cluster": 64, "guides": {"say": "both"}},
         },
     },
     "systems": list(SYSTEMS),
     "gudn": {
         "encoder": {"max_tokens": 128, "trainable_layers": 2},
-        "training": {"validation": 0.0, "checkpoint_seconds": 120.0},
+        "training": {"validation": 0.0, "checkpoint_seconds": 120.0, "precision": "bf16"},
     },
     "points_per_epoch": 4,  # of the curves of the feature loss
     "k": 10,
     "remarks": [
-        "gudn's defaults but for the settings above: 128 tokens, so that several epochs fit; "
+        "gudn's defaults but for the settings above: 128 tokens and matrix products in bf16, so "
+        "that several epochs fit; "
         "output layers learn alone first, as always, and guides begin with the encoder",
         "epochs: as many as fit the minutes with both guides, by a probe beforehand; the others "
         "have as many epochs, and take less time",
+        "what the frozen layers make of the texts is read once for all systems of a data set: only "
+        "the first one's train_seconds hold it",
         "no checkpoint is chosen and nothing is held out; the test texts are ranked once",
         "label texts: names; of debian-deps the descriptions of the packages; of wordnet-isa, "
         "which is ranked in clusters, names and glosses",
@@ -90,9 +93,10 @@ def job_of(name: str, system: str, seed: int, options: Options, epochs: int | No
     settings["training"] = {**settings["training"], "seed": seed}
     if epochs is None:
         minutes = _cells.minutes_of(special["minutes"], options)
-        return Job(f"gudn-{system}-{seed}", "gudn", name, settings, minutes=minutes)
+        return Job(f"gudn-{system}-{seed}", "gudn", name, settings, minutes=minutes,
+                   shares_reading=True)  # fmt: skip
     settings["training"] |= {"epochs": epochs}
-    return Job(f"gudn-{system}-{seed}", "gudn", name, settings)
+    return Job(f"gudn-{system}-{seed}", "gudn", name, settings, shares_reading=True)
 
 
 def _row(name: str, system: str, options: Options) -> Measurement:

@@ -28,11 +28,12 @@ SETTINGS: dict[str, Any] = {
             "head_last_epochs": 12,
             "validation": 0.0,
             "checkpoint_seconds": 1e9,
+            "precision": "bf16",
         },
     },
     "remarks": [
-        "lightxml's defaults but for the settings above: cluster mode, small clusters, and short "
-        "enough that a run stays within ten minutes on two cores",
+        "lightxml's defaults but for the settings above: cluster mode, small clusters, matrix "
+        "products in bf16, and short enough that a run stays within ten minutes on two cores",
         "static (S): the generator is trained first, for as many epochs, then it and the text "
         "vector are frozen and the discriminator is trained for as many again; (BS): the "
         "discriminator has an encoder of its own, begun from the generator's. So the static ones "

@@ -22,6 +22,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "vectors-as-they-are": {"standardise": False},
     "all-from-the-start": {"training": {"head_epochs": 0}},
     "one-rate": {"training": {"head_rate": 1e-4}},
+    "bf16": {"training": {"precision": "bf16"}},
 }
 SETTINGS: dict[str, Any] = {
     "data": "eurlex-ci",

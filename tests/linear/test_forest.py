@@ -30,9 +30,10 @@ from xmtc.text import tfidf
     st.integers(1, 12),
     st.integers(1, 50),
     st.booleans(),
+    st.sampled_from([3, 18]),
 )
-def test_the_fused_search_ranks_like_the_walk(seed, score, beam, k, int8):
-    forest, texts = random_forest(seed), random_texts(seed)
+def test_the_fused_search_ranks_like_the_walk(seed, score, beam, k, int8, arity):
+    forest, texts = random_forest(seed, arity=arity), random_texts(seed)
     forest = forest.as_int8() if int8 else forest
     combine = "child" if score == "label" else "multiply"
     scorers = [DenseLevel(forest, level, score) for level in range(forest.tree.depth)]

@@ -22,6 +22,7 @@ from xmtc.neural.encoders.encoder import make_encoder
 from xmtc.neural.encoders.frozen import FrozenSource, TokenSource, source_of
 from xmtc.neural.encoders.travel import encoder_arrays, encoder_from
 from xmtc.neural.settings import EncoderConfig
+from xmtc.neural.training.head_alone import vectors_of
 
 TEXTS = ["alpha beta gamma", "", "sign0a zebra crossing with the stripes alpha", "delta " * 40]
 every_family = pytest.mark.parametrize("family", FAMILIES)
@@ -90,6 +91,18 @@ def test_cached_states_are_as_exact_as_asked_for(folders, tmp_path, cache, bound
         if kept == cache:
             found = source.encoder.eval()(source.batch(np.arange(4))).detach()
             np.testing.assert_allclose(found, encoder.encode(TEXTS), atol=bound)
+
+
+def test_frozen_layers_read_in_the_precision_that_is_asked_for(folders, tmp_path):
+    encoder = make_encoder(TEXTS, config_of(folders, "bert", trainable_layers=1)).eval()
+    tokens = tokenise(TEXTS, encoder.tokenizer, encoder.cut)
+    exact = source_of(encoder, tokens, tmp_path)
+    rough = source_of(encoder, tokens, tmp_path, "bf16")
+    assert not (rough.states == exact.states).all()  # one does not serve for the other
+    np.testing.assert_allclose(rough.states, exact.states, atol=0.1)
+    vectors = [vectors_of(source, tmp_path, source.precision) for source in (exact, rough)]
+    assert (vectors[0] != vectors[1]).any()
+    np.testing.assert_allclose(*vectors, atol=0.1)
 
 
 def test_without_a_cache_layers_are_frozen_all_the_same(folders, tmp_path):

@@ -3,6 +3,10 @@
 A chunk has a row for each feature that any sibling weighs: which siblings do, and how much. So that
 a feature is found in a step or two, a chunk's features are cut into buckets of 2**width numbers,
 about as many buckets as rows; `bucket_row` says where the rows of each begin.
+
+A row is one number, feature and start of its cells together, so that it is read at once. Cells are
+sibling, weight, sibling, weight... Where many siblings weigh a feature they are full instead: the
+weights of all siblings in order, up to a whole number of vectors, which are added many at a time.
 """
 
 from __future__ import annotations
@@ -13,15 +17,20 @@ import numpy as np
 from numba import njit
 
 from xmtc.kernels.fetch import fetch
-from xmtc.kernels.types import Bytes, Floats, Ints, Longs, Signed
+from xmtc.kernels.types import Array, Floats, Ints, Longs
+from xmtc.kernels.vectors import WIDTH, add_scaled
 
 # bucket_start, bucket_width (both by node), bucket_row
 Buckets: TypeAlias = tuple[Longs, Longs, Ints]
-# child_start, the three of Buckets, row_feature, entry_start, entry_sibling (the smallest unsigned
-# type that holds it), entry_value, scales, biases; a weight is entry_value * the child's scale
-Weights: TypeAlias = tuple[
-    Longs, Longs, Longs, Ints, Ints, Longs, Bytes, Floats | Signed, Floats, Floats
-]
+# row_key, cells, and the bits of a cell that are a sibling's number
+Rows: TypeAlias = tuple[Longs, Array, int]
+# child_start, the three of Buckets, the three of Rows, scales, biases; a child's weight is that of
+# the cell times the child's scale
+Weights: TypeAlias = tuple[Longs, Longs, Longs, Ints, Longs, Array, int, Floats, Floats]
+
+START_BITS = 34  # of a row's key; those above are the feature
+START = (1 << START_BITS) - 1
+FULLER = 2  # a row is full where that takes at most so many times the cells of its entries
 
 IDENTITY, SIGMOID, HINGE = 0, 1, 2  # what becomes of w·x + b; HINGE is exp(-max(0, 1 - v)^power)
 MULTIPLY, ADD, CHILD = 0, 1, 2  # how a child's score joins its parent's
@@ -49,13 +58,70 @@ def _fill_buckets(row_start, row_feature, starts, widths, bucket_row):
             bucket_row[bucket] = row
 
 
+def packed_rows(
+    child_start: Longs, row_start: Longs, row_feature: Ints, entry_start: Longs,
+    entry_sibling: Array, entry_value: Array,
+) -> Rows:  # fmt: skip
+    """The rows of all chunks as `fill_margins` reads them.
+
+    child_start, row_start: by node. entry_sibling: in the smallest unsigned type; entry_value:
+    float32 or int8; both by entry, those of row r from entry_start[r] on.
+    """
+    kind = entry_value.dtype
+    if kind.kind == "i":  # as wide as a sibling's number needs
+        kind = np.dtype(f"i{entry_sibling.dtype.itemsize}")
+    widths = in_vectors(np.diff(child_start))
+    row_key = np.zeros(len(row_feature) + 1, np.int64)
+    _fill_starts(widths, row_start, entry_start, row_key)
+    cells = np.zeros(int(row_key[-1]), kind)
+    _fill_cells(widths, row_start, row_key, entry_start, entry_sibling, entry_value, cells)
+    _add_features(row_feature, row_key)
+    return row_key, cells, -1 if kind.kind == "f" else (1 << 8 * kind.itemsize) - 1
+
+
+@njit(cache=True, nogil=True)
+def in_vectors(children):
+    """So many numbers, up to a whole number of vectors."""
+    return (children + WIDTH - 1) // WIDTH * WIDTH
+
+
+@njit(cache=True, nogil=True)
+def _fill_starts(widths, row_start, entry_start, starts):
+    for node in range(len(widths)):
+        for row in range(row_start[node], row_start[node + 1]):
+            size = 2 * (entry_start[row + 1] - entry_start[row])
+            starts[row + 1] = starts[row] + (
+                widths[node] if widths[node] <= FULLER * size else size
+            )
+
+
+@njit(cache=True, nogil=True)
+def _fill_cells(widths, row_start, starts, entry_start, entry_sibling, entry_value, cells):
+    for node in range(len(widths)):
+        for row in range(row_start[node], row_start[node + 1]):
+            cell, full = starts[row], starts[row + 1] - starts[row] == widths[node]
+            for entry in range(entry_start[row], entry_start[row + 1]):
+                if full:
+                    cells[starts[row] + np.int64(entry_sibling[entry])] = entry_value[entry]
+                else:
+                    cells[cell], cells[cell + 1] = entry_sibling[entry], entry_value[entry]
+                    cell += 2
+
+
+@njit(cache=True, nogil=True)
+def _add_features(row_feature, row_key):
+    for row in range(len(row_feature)):
+        row_key[row] |= np.int64(row_feature[row]) << START_BITS
+
+
 @njit(cache=True, nogil=True)
 def room_for(texts, widest):
     """What `fill_margins` works on for any of these texts: margins, entries and their rows."""
     longest = 0
     for text in range(len(texts[0]) - 1):
         longest = max(longest, texts[0][text + 1] - texts[0][text])
-    return np.empty(widest, np.float32), np.empty(longest, np.int64), np.empty(longest, np.int64)
+    margins = np.empty(in_vectors(widest), np.float32)
+    return margins, np.empty(longest, np.int64), np.empty(longest, np.int64)
 
 
 @njit(cache=True, nogil=True)
@@ -75,52 +141,52 @@ def fill_margins(texts, text, weights, node, room):
     text's features at once.
     """
     indptr, columns, values = texts
-    child_start, bucket_start, bucket_width, bucket_row, row_feature = weights[:5]
-    entry_start, entry_sibling, entry_value, scales, biases = weights[5:]
+    child_start, bucket_start, bucket_width, bucket_row, row_key = weights[:5]
+    cells, sibling_bits, scales, biases = weights[5:]
     first_child, first_bucket = child_start[node] - 1, bucket_start[node]
     children, width = child_start[node + 1] - child_start[node], bucket_width[node]
     margins, entries, rows = room
     for entry in range(indptr[text], indptr[text + 1]):
-        row = bucket_row[first_bucket + (columns[entry] >> width)]
-        fetch(row_feature, row)
-        fetch(entry_start, row)
+        fetch(row_key, bucket_row[first_bucket + (columns[entry] >> width)])
     found = 0
     for entry in range(indptr[text], indptr[text + 1]):
         bucket = first_bucket + (columns[entry] >> width)
-        row = _row_of(
-            columns[entry], row_feature, bucket_row[bucket], bucket_row[bucket + 1], width
-        )
+        row = _row_of(columns[entry], row_key, bucket_row[bucket], bucket_row[bucket + 1], width)
         entries[found], rows[found] = entry, row
         found += row >= 0
     for place in range(found):
-        cell = entry_start[rows[place]]
-        fetch(entry_sibling, cell)
-        fetch(entry_value, cell)
-    for child in range(children):
+        fetch(cells, row_key[rows[place]] & START)
+    full = in_vectors(children)
+    for child in range(full):
         margins[child] = 0
     for place in range(found):
         value, row = values[entries[place]], rows[place]
+        start, end = row_key[row] & START, row_key[row + 1] & START
+        if end - start == full:
+            add_scaled(margins, full, cells, start, value)
+            continue
         # unsigned: numba need not ask whether the index counts from the end
-        for cell in range(np.uint64(entry_start[row]), np.uint64(entry_start[row + 1])):
-            margins[entry_sibling[cell]] += value * np.float32(entry_value[cell])
+        for cell in range(np.uint64(start), np.uint64(end), np.uint64(2)):
+            sibling = np.uint64(np.int64(cells[cell]) & sibling_bits)
+            margins[sibling] += value * np.float32(cells[cell + np.uint64(1)])
     for child in range(children):
         place = first_child + child
         margins[child] = margins[child] * scales[place] + biases[place]
 
 
 @njit(cache=True, nogil=True)
-def _row_of(wanted, row_feature, row, last, width):
+def _row_of(wanted, row_key, row, last, width):
     """The row of a feature within its bucket, -1 when it has none."""
     if last - row == 1 << width:  # all of the bucket's features are there
         return row + (wanted & ((1 << width) - 1))
     high = last
     while row < high:
         middle = (row + high) >> 1
-        if row_feature[middle] < wanted:
+        if row_key[middle] >> START_BITS < wanted:
             row = middle + 1
         else:
             high = middle
-    return row if row < last and row_feature[row] == wanted else -1
+    return row if row < last and row_key[row] >> START_BITS == wanted else -1
 
 
 @njit(cache=True, nogil=True)

@@ -46,6 +46,16 @@ def add_to_rows(typingctx, columns, values, first, last, change, weights):
 
 
 @intrinsic
+def add_scaled(typingctx, sums, many, cells, first, scale):
+    """sums[i] += scale * cells[first + i] for i below `many`, a multiple of 16.
+
+    sums: float32; cells: float32 or whole numbers.
+    """
+    _check({sums: types.float32, cells: cells.dtype})
+    return types.void(sums, many, cells, first, scale), _add_scaled
+
+
+@intrinsic
 def descend(typingctx, row, positive, alphas, diagonals, which, scalars, state, biases):
     """One coordinate step of 16 siblings on one row, squared hinge loss; whether any of them moved.
 
@@ -104,6 +114,17 @@ def _add_to_rows(context: Any, builder: Any, signature: Any, arguments: Any) -> 
         place = _row_of(builder, weights, columns, entry)
         product = builder.fmul(_splat_entry(builder, values, entry), step, flags=_FAST)
         _store(builder, builder.fadd(_load(builder, place), product, flags=_FAST), place)
+    return context.get_dummy_value()
+
+
+def _add_scaled(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    sums, many, cells, first, scale = _pointers(context, builder, signature, arguments)
+    factor, begun = _splat(builder, scale), builder.gep(cells, [first])
+    with cgutils.for_range_slice(builder, ir.Constant(many.type, 0), many,
+                                 ir.Constant(many.type, WIDTH)) as (place, _):  # fmt: skip
+        added = builder.fmul(factor, _load_as_floats(builder, builder.gep(begun, [place])))
+        target = builder.gep(sums, [place])
+        _store(builder, builder.fadd(_load(builder, target), added), target)
     return context.get_dummy_value()
 
 
@@ -191,6 +212,14 @@ def _load(builder: Any, pointer: Any) -> Any:
     loaded = builder.load(builder.bitcast(pointer, _VECTOR.as_pointer()))
     loaded.align = 4  # arrays are aligned to their elements, not to the vector
     return loaded
+
+
+def _load_as_floats(builder: Any, pointer: Any) -> Any:
+    """16 numbers of any type."""
+    kind = pointer.type.pointee
+    loaded = builder.load(builder.bitcast(pointer, ir.VectorType(kind, WIDTH).as_pointer()))
+    loaded.align = 1
+    return loaded if isinstance(kind, ir.FloatType) else builder.sitofp(loaded, _VECTOR)
 
 
 def _store(builder: Any, value: Any, pointer: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
 
@@ -25,7 +25,15 @@ from xmtc.core.threads import blocks, in_threads, thread_count
 from xmtc.core.tree import LabelTree
 from xmtc.kernels.beam import beam_search
 from xmtc.kernels.best_first import best_first_search
-from xmtc.kernels.chunks import CHILD, HINGE, MULTIPLY, SIGMOID, Weights, feature_buckets
+from xmtc.kernels.chunks import (
+    CHILD,
+    HINGE,
+    MULTIPLY,
+    SIGMOID,
+    Weights,
+    feature_buckets,
+    packed_rows,
+)
 from xmtc.kernels.rounding import largest_by_sibling, rounded_values
 
 TEXTS_PER_BLOCK = 16384  # ranked together: the more, the more share a chunk while it is cached
@@ -130,11 +138,12 @@ class Forest:
         level_starts = np.cumsum([0, 1, *map(len, self.tree.parents)]).astype(np.int64)
         names = np.concatenate([[level_starts[-2] - 1], self.tree.children[-1].nodes])
         buckets = feature_buckets(self.row_start, self.row_feature, self.feature_count)
-        arrays: list[Array] = [
-            self.child_start, *buckets, self.row_feature, self.entry_start, self.entry_sibling,
-            self.entry_value, self.scales, self.biases,
-        ]  # fmt: skip
-        weights = cast(Weights, tuple(map(_read_only, arrays)))
+        rows = packed_rows(
+            self.child_start, self.row_start, self.row_feature, self.entry_start,
+            self.entry_sibling, self.entry_value,
+        )  # fmt: skip
+        scales, biases = _read_only(self.scales), _read_only(self.biases)
+        weights = (self.child_start, *buckets, *rows, scales, biases)
         return weights, level_starts, names.astype(np.int64), self.widest
 
     @cached_property

@@ -33,7 +33,7 @@ from xmtc.text.strongest import strongest
 from xmtc.text.tfidf import Tfidf, TfidfConfig
 
 KIND = "linear_tree"
-LONG, LEAST_TERMS = 4, 32  # a text is long with so many times the terms of a usual one, and so many
+LONG, LEAST_TERMS = 3, 32  # a text is long with so many times the terms of a usual one, and so many
 WIDE = 2  # each tree of several ranks this many times k labels, so that few are missed by some
 
 

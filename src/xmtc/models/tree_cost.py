@@ -41,8 +41,9 @@ TEXTS = 4_000  # that the upper levels are tried on
 LEAVES, SHARE = 6, 0.05  # leaves tried: at least so many, and this share of all
 MOST_ROWS = 30_000  # of a leaf that is tried
 
-# Bytes per non-zero of label vectors in the making, and per text and node of the beam.
-DESCRIBING, REACHED = 23, 24
+# Bytes per non-zero of label vectors in the making, per place in the texts' beams, and per leaf
+# that a text is led to.
+DESCRIBING, SEARCHED, REACHED = 23, 8, 16
 SLACK = 1.15  # of malloc, while classifiers are trained
 
 
@@ -112,7 +113,9 @@ def _estimate(ground: Ground, config: linear_tree.Config) -> Estimate:
     learning = LEARNING * ground.read * ground.scale + PER_TERM * ground.features.shape[1]
     describing = ENCODED * nnz + DESCRIBING * described
     held = 8 * (nnz + described) + (config.trees + 1) * forest
-    passing = 8 * nnz + REACHED * texts * config.beam * (config.negatives != "tfn")
+    searched = texts * config.beam * (config.negatives != "tfn")
+    reached = float(upper.reached.sum()) * ground.scale
+    passing = 8 * nnz + SEARCHED * searched + REACHED * reached
     return Estimate(
         total(ground.reading, solving).times(ground.scale),
         THREADS + int(max(learning, describing, SLACK * (held + passing))),
@@ -143,14 +146,15 @@ def _upper(ground: Ground, config: linear_tree.Config) -> Upper:
     if tree.depth == 1:
         return Upper(Spent(), 0, 0, np.full(1, texts), 0.5)
     size = min(TEXTS, texts)
-    small, _, _ = _try_upper(ground, config.svm, max(1, size // 2))
+    small, few, _ = _try_upper(ground, config.svm, max(1, size // 2))
     forest, rows, spent = _try_upper(ground, config.svm, size)
     reached = np.zeros(len(tree.parents[-2]))
     if config.negatives != "tfn":
-        some = ground.features[rows]
-        ranking, searching = timed(lambda: matched(forest, some, config.beam))
-        found = ranking.labels[ranking.labels != NO_LABEL]
-        reached = np.bincount(found, minlength=len(reached)) * (texts / size)
+        found, searching = timed(lambda: _leaves_found(forest, ground.features[rows], config))
+        fewer = _leaves_found(small, ground.features[few], config)
+        more = max(1.0, len(found) / len(rows) / (max(1, len(fewer)) / len(few)))
+        wider = min(more ** np.log2(texts / size), config.beam * size / max(1, len(found)))
+        reached = np.bincount(found, minlength=len(reached)) * (texts / size) * max(1.0, wider)
         spent = total(spent, searching)
     growth = float(np.clip(np.log2(max(1, bytes_of(forest)) / max(1, bytes_of(small))), 0, 1))
     heavier = (texts / size) ** growth
@@ -158,6 +162,14 @@ def _upper(ground: Ground, config: linear_tree.Config) -> Upper:
     return Upper(
         spent.times(texts / size), bytes_of(forest) * heavier, saved * heavier, reached, growth
     )
+
+
+def _leaves_found(forest: Forest, features: Csr, config: linear_tree.Config) -> Ints:
+    """Those of all these texts, one after the other. What was taught by more texts leads a text to
+    more of them, or to as many."""
+    labels = matched(forest, features, config.beam).labels
+    found: Ints = labels[labels != NO_LABEL]
+    return found
 
 
 def _try_upper(ground: Ground, config: SvmConfig, size: int) -> tuple[Forest, Longs, Spent]:

@@ -212,7 +212,7 @@ def read(dataset: Dataset, config: Config, cache: Path) -> tuple[TextEncoder, Fl
     encoder = make_encoder(dataset.texts, config.encoder)
     tokens = tokenised(dataset.texts, encoder.tokenizer, encoder.cut, cache)
     key = f"{_key(dataset, config)[:16]}-{digest_of(encoder)[:16]}"
-    return encoder, vectors_of(TokenSource(encoder, tokens), cache, key)
+    return encoder, vectors_of(TokenSource(encoder, tokens, config.training.precision), cache, key)
 
 
 def _taught_encoder(

@@ -84,7 +84,7 @@ class TrainingConfig:
     warmup: float = 0.1  # share of the steps in which the learning rates climb
     accumulate: int = 1  # batches per step
     clip: float = 1.0  # longest gradient; 0: any
-    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    precision: Literal["fp32", "bf16", "fp16"] = "fp32"  # bf16: faster where a processor has it
     average_from: int | None = None  # epoch (from 0) from which weights are averaged (SWA)
     average_every: int = 100  # steps between two weights that enter the average
     validation: float = 0.0  # share of the texts held out to choose the best epoch

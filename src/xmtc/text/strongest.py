@@ -17,7 +17,7 @@ def strongest(features: Csr, terms: int | None) -> Csr:
     """
     if terms is None or len(features.data) <= terms:  # in all rows together: quicker to ask
         return features
-    if np.diff(features.indptr).max(initial=0) <= terms:
+    if features.shape[0] > 1 and np.diff(features.indptr).max(initial=0) <= terms:
         return features
     shorter = copy.copy(features)  # of the same shape; SciPy's checks would take as long as a text
     indptr, shorter.indices, shorter.data = largest_entries(kernel_arrays(features), terms)

@@ -21,7 +21,7 @@ from xmtc.core.progress import step
 from xmtc.neural.batches.grouping import sorted_batches
 from xmtc.neural.batches.layout import Batch
 from xmtc.neural.batches.tokens import Tokens
-from xmtc.neural.devices import device
+from xmtc.neural.devices import device, in_precision
 from xmtc.neural.encoders import transformer
 from xmtc.neural.encoders.encoder import RANKING_TOKENS, TextEncoder
 
@@ -36,6 +36,7 @@ class TokenSource:
 
     encoder: TextEncoder
     tokens: Tokens
+    precision: str = "fp32"  # of matrix products while the encoder only reads
 
     @property
     def lengths(self) -> Longs:
@@ -54,6 +55,7 @@ class FrozenSource:
     encoder: TextEncoder
     tokens: Tokens
     states: Array  # (tokens of all pieces with their special ones, width), on disk
+    precision: str = "fp32"  # of matrix products while the encoder only reads
 
     @property
     def lengths(self) -> Longs:
@@ -77,16 +79,19 @@ class FrozenSource:
 Source = TokenSource | FrozenSource
 
 
-def source_of(encoder: TextEncoder, tokens: Tokens, cache: Path) -> Source:
+def source_of(
+    encoder: TextEncoder, tokens: Tokens, cache: Path, precision: str = "fp32"
+) -> Source:  # fmt: skip
     """How the encoder reads these texts in training: cached below, where layers are frozen."""
     trainable = encoder.config.trainable_layers
     if trainable < 0 or not isinstance(encoder.body, transformer.Transformer):
-        return TokenSource(encoder, tokens)
+        return TokenSource(encoder, tokens, precision)
     frozen = transformer.freeze_below(encoder.body.model, trainable)
     upper = None if encoder.config.frozen_cache == "none" else _upper(encoder, frozen)
     if upper is None or encoder.layers > trainable + 1:
-        return TokenSource(encoder, tokens)  # frozen all the same, only not cached
-    return FrozenSource(upper, tokens, _states(encoder, frozen, tokens, cache))
+        return TokenSource(encoder, tokens, precision)  # frozen all the same, only not cached
+    states = _states(encoder, frozen, tokens, cache, precision)
+    return FrozenSource(upper, tokens, states, precision)
 
 
 def beside(source: Source, encoder: TextEncoder, tokens: Tokens, cache: Path) -> Source:
@@ -94,7 +99,8 @@ def beside(source: Source, encoder: TextEncoder, tokens: Tokens, cache: Path) ->
     if isinstance(source, TokenSource):
         return replace(source, tokens=tokens)
     frozen = transformer.freeze_below(encoder.body.model, encoder.config.trainable_layers)
-    return replace(source, tokens=tokens, states=_states(encoder, frozen, tokens, cache))
+    states = _states(encoder, frozen, tokens, cache, source.precision)
+    return replace(source, tokens=tokens, states=states)
 
 
 def _upper(encoder: TextEncoder, frozen: int) -> TextEncoder | None:
@@ -137,11 +143,14 @@ def _lower(body: Any, batch: Batch, frozen: int) -> torch.Tensor:
     return states[frozen]
 
 
-def _states(encoder: TextEncoder, frozen: int, tokens: Tokens, cache: Path) -> Array:
-    path = cache / f"states-{_key(encoder, frozen, tokens)}.npy"
+def _states(
+    encoder: TextEncoder, frozen: int, tokens: Tokens, cache: Path, precision: str
+) -> Array:  # fmt: skip
+    path = cache / f"states-{_key(encoder, frozen, tokens, precision)}.npy"
     if not path.exists():
         draft = path.with_suffix(f".{uuid.uuid4().hex[:8]}.partial")  # others may make it too
-        _fill(draft, encoder, frozen, tokens)
+        with in_precision(precision):
+            _fill(draft, encoder, frozen, tokens)
         draft.rename(path)
     return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
 
@@ -158,7 +167,7 @@ def _fill(path: Path, encoder: TextEncoder, frozen: int, tokens: Tokens) -> None
     with step("reading with frozen layers", len(pieces)) as advance, torch.inference_mode():
         for rows in sorted_batches(lengths, everything, len(pieces), RANKING_TOKENS):
             batch = encoder.layout.batch(pieces, rows).to(device())
-            found = _lower(lowest, batch, frozen)[batch.mask.bool()].cpu().numpy()
+            found = _lower(lowest, batch, frozen)[batch.mask.bool()].float().cpu().numpy()
             places = [np.arange(ends[row], ends[row + 1]) for row in rows]
             states[np.concatenate(places)] = np.clip(found, -LARGEST, LARGEST).astype(dtype)
             advance(len(rows))
@@ -202,9 +211,10 @@ def digest_of(encoder: TextEncoder, frozen_only: bool = False) -> str:
     return digest.hexdigest()
 
 
-def _key(encoder: TextEncoder, frozen: int, tokens: Tokens) -> str:
-    """Frozen weights, layout and tokens: all that the states depend on."""
-    digest = hashlib.sha256(repr((frozen, encoder.layout, encoder.config.frozen_cache)).encode())
+def _key(encoder: TextEncoder, frozen: int, tokens: Tokens, precision: str) -> str:
+    """Frozen weights, layout, tokens and precision: all that the states depend on."""
+    how = (frozen, encoder.layout, encoder.config.frozen_cache, precision)
+    digest = hashlib.sha256(repr(how).encode())
     digest.update(json.dumps(encoder.body.model.config.to_dict(), default=str).encode())
     digest.update(digest_of(encoder, frozen_only=True).encode())
     for array in (tokens.ids, tokens.starts):

@@ -22,7 +22,7 @@ from xmtc.core.arrays import Array, Csr, Longs
 from xmtc.core.progress import step
 from xmtc.core.threads import blocks
 from xmtc.neural.batches.grouping import shuffled_batches, sorted_batches
-from xmtc.neural.devices import device
+from xmtc.neural.devices import device, in_precision
 from xmtc.neural.encoders.encoder import RANKING_TOKENS
 from xmtc.neural.encoders.frozen import Source
 from xmtc.neural.settings import TrainingConfig
@@ -140,7 +140,7 @@ def _read(source: Source, rows: Longs) -> Array:
     encoder = source.encoder.eval()
     vectors = np.empty((len(rows), encoder.dim), np.float32)
     lengths = (source.lengths * source.tokens.piece_counts)[rows]
-    with torch.no_grad():
+    with torch.no_grad(), in_precision(source.precision):
         for places in sorted_batches(lengths, np.arange(len(rows)), len(rows), RANKING_TOKENS):
             vectors[places] = encoder(source.batch(rows[places])).float().cpu().numpy()
     return vectors

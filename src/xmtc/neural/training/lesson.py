@@ -47,7 +47,8 @@ class Lesson:
     def second(self, encoder: TextEncoder) -> Lesson:
         """The same texts for a second training: read by an encoder that was taught already."""
         same = encoder is self.encoder
-        source = self.source if same else source_of(encoder, self.tokens, self.cache)
+        precision = self.training.precision
+        source = self.source if same else source_of(encoder, self.tokens, self.cache, precision)
         key = f"{self.key}-second"
         vectors = None if self.vectors is None else vectors_of(source, self.cache, key)
         return replace(self, encoder=encoder, source=source, vectors=vectors, key=key)
@@ -64,7 +65,7 @@ def prepared(
     encoder = make_encoder(texts, encoder_config, pooler)
     key = f"{key[:16]}-{digest_of(encoder)[:16]}"  # with another encoder it is another training
     tokens = tokenised(texts, encoder.tokenizer, encoder.cut, cache)
-    source = source_of(encoder, tokens, cache)
+    source = source_of(encoder, tokens, cache, training.precision)
     wanted = (standardise or training.head_epochs > 0) and len(texts) > 0
     vectors = vectors_of(source, cache, key) if wanted else None
     standard = Standard.of(vectors) if standardise and vectors is not None else None
