@@ -179,8 +179,9 @@ SETTINGS: dict[str, Any] = {
         "every system with its default settings; linear_tree as Parabel and as Bonsai: its presets "
         "of these papers, three trees",
         "neural systems: the bundled MiniLM (label_attention and xml_cnn learn words from the "
-        "texts alone), as many epochs as fit --minutes, by a probe beforehand; lightxml, xbert, "
-        "label_attention and xml_cnn keep the best checkpoint on 1,000 held-out training texts; "
+        "texts alone), as many epochs as fit --minutes, by a probe beforehand; lightxml, gudn, "
+        "xbert, label_attention and xml_cnn keep the best checkpoint on 1,000 held-out training "
+        "texts",
         "xbert: PIFA label vectors; T=6: the average of two kinds of label vectors times three "
         "seeds, --minutes each",
         "learned ensemble: lightxml and linear_tree, weights chosen on lightxml's held-out texts; "
