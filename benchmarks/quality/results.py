@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.kit import BenchmarkError, Claim, Measurement, Options, chosen, dataset, say
 from benchmarks.peers.ask import PeerFailed
 from benchmarks.process import OOM, Killed, TooSlow, alone
-from benchmarks.quality import _cells, aplc, auto, gudn, lightxml, linear_tree, xbert
+from benchmarks.quality import _cells, aplc, auto, lightxml, linear_tree, xbert
 from benchmarks.quality._cells import Job
 from benchmarks.quality._standing import (
     DATA,
@@ -51,14 +51,6 @@ def _validated(kind: str) -> Callable[[str, Options], Job]:
     return lambda name, options: replace(lightxml.neural_job(name, options), name=kind, kind=kind)
 
 
-def _gudn(name: str, options: Options) -> Job:
-    first = name if name in gudn.SETTINGS["data"] else FIRST
-    job = replace(gudn.job_of(first, "both", options.seed, options), data=name)
-    if job.minutes == options.minutes:
-        return job
-    return replace(job, name="gudn", minutes=_cells.minutes_of(options.minutes, options))
-
-
 def _aplc(name: str, options: Options) -> Job:
     training = {**aplc.SETTINGS["training"], "seed": options.seed}
     return Job("aplc-default", "aplc", name, {"training": training}, minutes=options.minutes)
@@ -82,7 +74,7 @@ JOBS: dict[str, Callable[[str, Options], Job]] = {
     "xr_transformer": taught_job,
     "xbert-1": lambda name, options: xbert.xbert_job(name, options, "pifa", "transformer"),
     "aplc": _aplc,
-    "gudn": _gudn,
+    "gudn": _validated("gudn"),
     "label_attention": _validated("label_attention"),
     "xml_cnn": _validated("xml_cnn"),
 }
@@ -187,9 +179,9 @@ SETTINGS: dict[str, Any] = {
         "every system with its default settings; linear_tree as Parabel and as Bonsai: its presets "
         "of these papers, three trees",
         "neural systems: the bundled MiniLM (label_attention and xml_cnn learn words from the "
-        "texts alone), as many epochs as fit --minutes, by a probe beforehand; lightxml, xbert, "
-        "label_attention and xml_cnn keep the best checkpoint on 1,000 held-out training texts; "
-        "gudn with the settings of `quality gudn`",
+        "texts alone), as many epochs as fit --minutes, by a probe beforehand; lightxml, gudn, "
+        "xbert, label_attention and xml_cnn keep the best checkpoint on 1,000 held-out training "
+        "texts",
         "xbert: PIFA label vectors; T=6: the average of two kinds of label vectors times three "
         "seeds, --minutes each",
         "learned ensemble: lightxml and linear_tree, weights chosen on lightxml's held-out texts; "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from benchmarks import gudn_tables, plots
-from benchmarks.kit import Options, with_texts
+from benchmarks.kit import with_texts
 from benchmarks.quality import _cells, gudn, new_labels
 from benchmarks.speed import gudn as speed
 from tests.benchmarks.test_tables import claim, record
@@ -62,14 +62,12 @@ def test_a_log_gives_points_within_epochs():
     assert gudn.feature_curve([{"epoch": 0, "loss": 1.0}], points=4) == []
 
 
-def test_every_run_has_the_guides_of_its_name_and_the_epochs_of_the_dearest():
-    job = gudn.job_of("wordnet-isa", "encoder", 1, Options(), epochs=3)
+def test_every_run_has_the_guides_of_its_name_and_the_epochs_of_its_data():
+    job = gudn.job_of("wordnet-isa", "encoder", 1)
     assert job.settings["guides"] == {"say": "both", "feature_weight": 0.0, "link_weight": 0.0}
-    assert job.settings["training"]["epochs"] == 3
+    assert job.settings["training"]["epochs"] == gudn.SETTINGS["data"]["wordnet-isa"]["epochs"]
     assert job.settings["training"]["seed"] == 1
     assert job.settings["plain_up_to"] == 0
-    assert gudn.job_of("debian-deps", "both", 0, Options()).minutes == 30
-    assert "epochs" not in gudn.SETTINGS["gudn"]["training"]
 
 
 def test_hidden_labels_are_taken_away_and_their_texts_stay():
