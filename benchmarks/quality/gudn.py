@@ -25,10 +25,10 @@ GUIDES: dict[str, dict[str, Any]] = {
 SETTINGS: dict[str, Any] = {
     "data": {
         "eurlex4k-proxy": {"epochs": 3, "minutes": 20, "seeds": [0], "systems": list(SYSTEMS)},
-        "eurlex-ci": {"epochs": 4, "minutes": 6, "seeds": [0, 1], "systems": list(SYSTEMS)},
-        "debian-deps": {"epochs": 2, "minutes": 30, "seeds": [0], "systems": ["encoder", "both"]},
+        "eurlex-ci": {"epochs": 3, "minutes": 6, "seeds": [0, 1], "systems": list(SYSTEMS)},
+        "debian-deps": {"epochs": 1, "minutes": 30, "seeds": [0], "systems": ["encoder", "both"]},
         "wordnet-isa": {
-            "epochs": 2, "minutes": 20, "seeds": [0], "systems": ["encoder", "both"],
+            "epochs": 1, "minutes": 20, "seeds": [0], "systems": ["encoder", "both"],
             "gudn": {"plain_up_to": 0, "max_cluster": 64, "guides": {"say": "both"}},
         },
     },
