@@ -28,7 +28,8 @@ SETTINGS: dict[str, Any] = {
         "eurlex-ci": {"epochs": 3, "minutes": 6, "seeds": [0, 1], "systems": list(SYSTEMS)},
         "debian-deps": {"epochs": 1, "minutes": 30, "seeds": [0], "systems": ["encoder", "both"]},
         "wordnet-isa": {
-            "epochs": 1, "minutes": 20, "seeds": [0], "systems": ["encoder", "both"],
+            "texts": 20_000, "epochs": 1, "minutes": 20, "seeds": [0],
+            "systems": ["encoder", "both"],
             "gudn": {"plain_up_to": 0, "max_cluster": 64, "guides": {"say": "both"}},
         },
     },
@@ -46,6 +47,7 @@ SETTINGS: dict[str, Any] = {
         "what the frozen layers make of the texts is read once for all systems of a data set, in "
         "bf16 (decision 14): who comes first, maybe `quality new_labels`, has it in train_seconds",
         "no checkpoint is chosen and nothing is held out; the test texts are ranked once",
+        "wordnet-isa: 20,000 training texts, drawn with the seed",
         "label texts: names; of debian-deps the descriptions of the packages; of wordnet-isa, "
         "which is ranked in clusters, names and glosses",
         "one-hot: only which labels a text has, through a small network, in the feature guide",
@@ -89,7 +91,8 @@ def job_of(name: str, system: str, seed: int) -> Job:
     settings = {**SETTINGS["gudn"], **special.get("gudn", {})}
     settings["guides"] = {**settings.get("guides", {}), **GUIDES[system]}
     settings["training"] = {**settings["training"], "seed": seed, "epochs": special["epochs"]}
-    return Job(f"gudn-{system}-{seed}", "gudn", name, settings, shares_reading=True)
+    return Job(f"gudn-{system}-{seed}", "gudn", name, settings, texts=special.get("texts"),
+               shares_reading=True)  # fmt: skip
 
 
 def _row(name: str, system: str, options: Options) -> Measurement:
