@@ -262,7 +262,7 @@ def measured(folders, family, cache, trainable=2):
 def test_attention_is_what_was_fastest_for_that_length(folders, tmp_path, monkeypatch, trainable):
     tried = []
 
-    def seconds(encoder, batch):  # eager wins for the short, sdpa for the long
+    def seconds(encoder, batch, _):  # eager wins for the short, sdpa for the long
         short, way = batch.mask.shape[1] <= 2, encoder.body.way
         tried.append(way)
         return 1.0 if (way == "eager") == short else 2.0
