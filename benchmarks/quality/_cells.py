@@ -77,11 +77,6 @@ def without_labels(train: Dataset, gone: Any) -> Dataset:
     return replace(train, relevant=train.relevant[:, ~gone], labels=train.labels.only(~gone))
 
 
-def minutes_of(minutes: float, options: Options) -> float:
-    """What a training may take; a quick try, with a subset, a tenth of a minute."""
-    return minutes if options.subset is None else 0.1
-
-
 def trained(
     job: Job, options: Options, limit: float | None = None
 ) -> tuple[Path, Measurement]:  # fmt: skip

@@ -11,7 +11,7 @@ from statistics import mean
 from typing import Any
 
 from benchmarks.kit import Measurement
-from benchmarks.quality import auto, gudn, lightxml, linear_tree, xbert, xr_transformer
+from benchmarks.quality import auto, lightxml, linear_tree, xbert, xr_transformer
 from benchmarks.quality._cells import KS, defaults
 from benchmarks.tables import RESULTS, Record, records
 
@@ -36,7 +36,6 @@ NAMES: dict[str, dict[str, str]] = {
         xbert.SYSTEMS["xbert-1"]: "xbert-1", xbert.SYSTEMS["xbert-6"]: "xbert-6",
     },
     "quality_aplc": _TREE,  # its aplc reads fewer tokens than the default
-    "quality_gudn": {gudn.BOTH: "gudn"},
     "quality_auto": {**_TREE, auto.AUTO: "auto"},
     "quality_one_vs_all": {"xmtc": "one_vs_all", "scikit-learn": "sklearn"},
 }  # fmt: skip

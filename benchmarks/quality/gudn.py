@@ -44,8 +44,8 @@ SETTINGS: dict[str, Any] = {
         "gudn's defaults but for the settings above: 64 tokens and matrix products in bf16, so "
         "that several epochs fit the minutes, which are a limit; output layers learn alone first, "
         "as always, and guides begin with the encoder",
-        "what the frozen layers make of the texts is read once for all systems of a data set: only "
-        "the first one's train_seconds hold it",
+        "what the frozen layers make of the texts is read once for all systems of a data set, in "
+        "bf16 (decision 14): who comes first, maybe `quality new_labels`, has it in train_seconds",
         "no checkpoint is chosen and nothing is held out; the test texts are ranked once",
         "wordnet-isa: 20,000 training texts, drawn with the seed",
         "label texts: names; of debian-deps the descriptions of the packages; of wordnet-isa, "

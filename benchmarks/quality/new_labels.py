@@ -30,6 +30,8 @@ SETTINGS: dict[str, Any] = {
         "they are added by their names (debian-deps: by the descriptions of the packages)",
         "gudn: defaults but for the settings above; encoder only: as many epochs, no guides; "
         "linear_tree: defaults",
+        "what the frozen layers make of the texts is read once for all systems of a data set, in "
+        "bf16 (decision 14): who comes first, maybe `quality gudn`, has it in train_seconds",
         "new R@5, new P@1: test texts that carry a new label, only new labels may be ranked and "
         "only they are true; by_chance: R@5 of five labels drawn blindly",
         "among_all R@5: the same texts, all labels compete for five places",

@@ -104,7 +104,9 @@ def _epoch(
     with seeded(options.seed):
         encoder = make_encoder(some.texts, config.encoder)
         tokens = tokenise(some.texts, encoder.tokenizer, encoder.cut)
-        source, reading = timed(lambda: source_of(encoder, tokens, folder))
+        source, reading = timed(
+            lambda: source_of(encoder, tokens, folder, config.training.precision)
+        )
         cached = source.states.nbytes / 1e6 if isinstance(source, FrozenSource) else 0.0
         known = {"reading": round(reading.cpu_seconds, 2), "cache_mb": round(cached, 1)}
         rows.setdefault(change, known)  # later rounds find the cache

@@ -215,7 +215,7 @@ class Killed(Exception):
 @pytest.mark.parametrize("way", ["fast", "measured"])
 def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch, way):
     costs = {"sdpa": 2.0, "eager": 1.0}  # seconds, while nothing was killed
-    monkeypatch.setattr(attention, "seconds_of", lambda encoder, _: costs[encoder.body.way])
+    monkeypatch.setattr(attention, "seconds_of", lambda encoder, *_: costs[encoder.body.way])
     quick = quick_settings("lightxml", **IN_CLUSTERS)
     others = {"epochs": 4, "head_epochs": 1, "head_last_epochs": 1, "tokens_seen": 0.7,
               "checkpoint_seconds": 0}  # fmt: skip

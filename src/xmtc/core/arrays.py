@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from xmtc.kernels.types import Bytes, Floats, Ints, Longs, Matrix
+from xmtc.kernels.types import Array, Bytes, Floats, Ints, Longs, Matrix
 
 __all__ = ["Allowed", "Array", "Bytes", "Csr", "Floats", "Inputs", "Ints", "Longs", "Matrix"]
 
 ROUNDING = 1e-6  # how far from 1 a length of 1 may be in float32
 
-Array: TypeAlias = npt.NDArray[Any]
 Csr: TypeAlias = sp.csr_array
 
 # What a model reads: texts, or, where a data set brings only features, its feature rows.

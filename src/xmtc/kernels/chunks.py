@@ -28,7 +28,7 @@ Rows: TypeAlias = tuple[Longs, Array, int]
 # the cell times the child's scale
 Weights: TypeAlias = tuple[Longs, Longs, Longs, Ints, Longs, Array, int, Floats, Floats]
 
-START_BITS = 34  # of a row's key; those above are the feature
+START_BITS = 32  # of a row's key, in pairs of cells; those above are the feature
 START = (1 << START_BITS) - 1
 FULLER = 2  # a row is full where that takes at most so many times the cells of its entries
 
@@ -73,7 +73,9 @@ def packed_rows(
     widths = in_vectors(np.diff(child_start))
     row_key = np.zeros(len(row_feature) + 1, np.int64)
     _fill_starts(widths, row_start, entry_start, row_key)
-    cells = np.zeros(int(row_key[-1]), kind)
+    if row_key[-1] > START:
+        raise OverflowError(f"{2 * row_key[-1]:,} cells: a row's key has room for {2 * START:,}.")
+    cells = np.zeros(2 * int(row_key[-1]), kind)
     _fill_cells(widths, row_start, row_key, entry_start, entry_sibling, entry_value, cells)
     _add_features(row_feature, row_key)
     return row_key, cells, -1 if kind.kind == "f" else (1 << 8 * kind.itemsize) - 1
@@ -86,23 +88,28 @@ def in_vectors(children):
 
 
 @njit(cache=True, nogil=True)
-def _fill_starts(widths, row_start, entry_start, starts):
-    for node in range(len(widths)):
-        for row in range(row_start[node], row_start[node + 1]):
-            size = 2 * (entry_start[row + 1] - entry_start[row])
-            starts[row + 1] = starts[row] + (
-                widths[node] if widths[node] <= FULLER * size else size
-            )
+def first_cell(key):
+    """Where the cells of the row with this key begin."""
+    return 2 * (key & START)
 
 
 @njit(cache=True, nogil=True)
-def _fill_cells(widths, row_start, starts, entry_start, entry_sibling, entry_value, cells):
+def _fill_starts(widths, row_start, entry_start, starts):
     for node in range(len(widths)):
         for row in range(row_start[node], row_start[node + 1]):
-            cell, full = starts[row], starts[row + 1] - starts[row] == widths[node]
+            size, full = 2 * (entry_start[row + 1] - entry_start[row]), widths[node]
+            starts[row + 1] = starts[row] + (full if full <= FULLER * size else size) // 2
+
+
+@njit(cache=True, nogil=True)
+def _fill_cells(widths, row_start, row_key, entry_start, entry_sibling, entry_value, cells):
+    for node in range(len(widths)):
+        for row in range(row_start[node], row_start[node + 1]):
+            first = cell = first_cell(row_key[row])
+            full = first_cell(row_key[row + 1]) - first == widths[node]
             for entry in range(entry_start[row], entry_start[row + 1]):
                 if full:
-                    cells[starts[row] + np.int64(entry_sibling[entry])] = entry_value[entry]
+                    cells[first + np.int64(entry_sibling[entry])] = entry_value[entry]
                 else:
                     cells[cell], cells[cell + 1] = entry_sibling[entry], entry_value[entry]
                     cell += 2
@@ -155,13 +162,13 @@ def fill_margins(texts, text, weights, node, room):
         entries[found], rows[found] = entry, row
         found += row >= 0
     for place in range(found):
-        fetch(cells, row_key[rows[place]] & START)
+        fetch(cells, first_cell(row_key[rows[place]]))
     full = in_vectors(children)
     for child in range(full):
         margins[child] = 0
     for place in range(found):
         value, row = values[entries[place]], rows[place]
-        start, end = row_key[row] & START, row_key[row + 1] & START
+        start, end = first_cell(row_key[row]), first_cell(row_key[row + 1])
         if end - start == full:
             add_scaled(margins, full, cells, start, value)
             continue

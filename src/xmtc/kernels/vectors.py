@@ -49,9 +49,10 @@ def add_to_rows(typingctx, columns, values, first, last, change, weights):
 def add_scaled(typingctx, sums, many, cells, first, scale):
     """sums[i] += scale * cells[first + i] for i below `many`, a multiple of 16.
 
-    sums: float32; cells: float32 or whole numbers.
+    sums: float32; cells: float32 or signed whole numbers.
     """
-    _check({sums: types.float32, cells: cells.dtype})
+    signed = isinstance(cells.dtype, types.Integer) and cells.dtype.signed
+    _check({sums: types.float32, cells: cells.dtype if signed else types.float32})
     return types.void(sums, many, cells, first, scale), _add_scaled
 
 

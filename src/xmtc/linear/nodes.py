@@ -104,11 +104,14 @@ def retrain_forest(
     negatives: Negatives = "tfn",
     beam: int = 10,
     relevance: Relevance = "equal",
+    weights: WeightType = "float32",
 ) -> Forest:
     """The forest, with the nodes trained again that a fresh text (True in `fresh`) reaches."""
     old = {node: forest.chunk(node) for node in range(forest.inner_nodes)}
     levels = _levels(relevant, forest.tree, relevance)
-    return _train_levels(features, levels, forest.tree, old, fresh, config, negatives, beam)
+    return _train_levels(
+        features, levels, forest.tree, old, fresh, config, negatives, beam, weights
+    )
 
 
 def _train_levels(
@@ -120,9 +123,12 @@ def _train_levels(
     config: SvmConfig,
     negatives: Negatives,
     beam: int,
-    weights: WeightType = "float32",
+    weights: WeightType,
 ) -> Forest:
-    """Fill `chunks` (by node) where there is none yet, or where a fresh text arrives."""
+    """Fill `chunks` (by node) where there is none yet, or where a fresh text arrives.
+
+    The matcher has the weights that will rank: what leads a text astray then does so now.
+    """
 
     def train(nodes: Sequence[Node]) -> None:
         todo = [node for node in nodes if node.place not in chunks or fresh[node.rows].any()]
@@ -132,7 +138,7 @@ def _train_levels(
     by_matcher = negatives != "tfn" and tree.depth > 1
     train([node for level in (levels[:-1] if by_matcher else levels) for node in level])
     if by_matcher:
-        matcher = _forest(LabelTree(tree.parents[:-1]), chunks, features)
+        matcher = _forest(LabelTree(tree.parents[:-1]), chunks, features, weights)
         train(_reached(levels[-1], matched(matcher, features, beam), negatives))
     return _forest(tree, chunks, features, weights)
 
@@ -144,8 +150,8 @@ def _reached(nodes: Sequence[Node], ranking: Ranking, negatives: Negatives) -> l
 
 
 def _forest(
-    tree: LabelTree, chunks: dict[int, Chunk], features: Csr, weights: WeightType = "float32"
-) -> Forest:
+    tree: LabelTree, chunks: dict[int, Chunk], features: Csr, weights: WeightType
+) -> Forest:  # fmt: skip
     """The tree with its own chunks; those of deeper levels are left out."""
     inner = 1 + sum(map(len, tree.parents[:-1]))
     return forest_of(tree, [chunks[node] for node in range(inner)], features.shape[1], weights)

@@ -92,11 +92,11 @@ def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
     features = as_csr(sp.vstack([tree.encode_to_learn(part.inputs) for part in (old, new)]))
     fresh = np.arange(both.shape[0]) >= len(old)
     config = tree.config
-    forests = kept_as(config, (
+    forests = tuple(
         retrain_forest(forest, features, both, fresh, config.svm, config.negatives, config.beam,
-                       config.relevance)
+                       config.relevance, config.weights)
         for forest in tree.forests
-    ))  # fmt: skip
+    )  # fmt: skip
     counts = np.bincount(both.indices, minlength=len(tree.labels)).astype(np.int64)
     unseen = counts == 0
     if unseen.any():

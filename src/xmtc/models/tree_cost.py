@@ -152,9 +152,10 @@ def _upper(ground: Ground, config: linear_tree.Config) -> Upper:
     if config.negatives != "tfn":
         found, searching = timed(lambda: _leaves_found(forest, ground.features[rows], config))
         fewer = _leaves_found(small, ground.features[few], config)
+        # What was taught by more texts leads a text to more leaves, or to as many.
         more = max(1.0, len(found) / len(rows) / (max(1, len(fewer)) / len(few)))
-        wider = min(more ** np.log2(texts / size), config.beam * size / max(1, len(found)))
-        reached = np.bincount(found, minlength=len(reached)) * (texts / size) * max(1.0, wider)
+        times = texts / size * more ** np.log2(texts / size)
+        reached = np.minimum(np.bincount(found, minlength=len(reached)) * times, texts)
         spent = total(spent, searching)
     growth = float(np.clip(np.log2(max(1, bytes_of(forest)) / max(1, bytes_of(small))), 0, 1))
     heavier = (texts / size) ** growth
@@ -165,8 +166,7 @@ def _upper(ground: Ground, config: linear_tree.Config) -> Upper:
 
 
 def _leaves_found(forest: Forest, features: Csr, config: linear_tree.Config) -> Ints:
-    """Those of all these texts, one after the other. What was taught by more texts leads a text to
-    more of them, or to as many."""
+    """Those of all these texts, one after the other."""
     labels = matched(forest, features, config.beam).labels
     found: Ints = labels[labels != NO_LABEL]
     return found

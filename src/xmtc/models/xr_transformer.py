@@ -229,7 +229,8 @@ def _key(dataset: Dataset, config: Config) -> str:
     """Of all that the encoder's vectors depend on."""
     known = settings.to_dict(config)
     if not config.training.epochs:
-        known = {"encoder": known["encoder"], "seed": config.training.seed}
+        training = {name: known["training"][name] for name in ("seed", "precision")}
+        known = {"encoder": known["encoder"], "training": training}
     return run.key_of(known, dataset)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from xmtc.core.arrays import Longs
-from xmtc.neural.devices import seeded, use_our_threads
+from xmtc.neural.devices import in_precision, seeded, use_our_threads
 from xmtc.neural.encoders import transformer
 from xmtc.neural.encoders.encoder import TextEncoder
 from xmtc.neural.encoders.frozen import Source
@@ -35,7 +35,7 @@ def use_fastest(
 
 def _remembered(source: Source, batches: Sequence[Longs], cache: Path) -> dict[int, str]:
     typical = _typical(source.lengths, batches)
-    about = [source.encoder.body.model.config.to_dict(), sorted(typical)]
+    about = [source.encoder.body.model.config.to_dict(), sorted(typical), source.precision]
     key = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode()).hexdigest()
     path = cache / f"attention-{key[:32]}.json"
     if not path.exists():
@@ -67,16 +67,17 @@ def _fastest(source: Source, rows: Longs) -> str:
         for _ in range(ROUNDS):
             for way, taken in times.items():
                 body.use(way)
-                taken.append(seconds_of(encoder, batch))
+                taken.append(seconds_of(encoder, batch, source.precision))
     body.use(body.ways[0])
     encoder.train(was_training).zero_grad(set_to_none=True)
     return min(times, key=lambda way: min(times[way]))
 
 
-def seconds_of(encoder: TextEncoder, batch: Any) -> float:
+def seconds_of(encoder: TextEncoder, batch: Any, precision: str = "fp32") -> float:
     """Reading a batch once, forward and back."""
     started = time.perf_counter()
-    vectors: torch.Tensor = encoder(batch)
+    with in_precision(precision):
+        vectors: torch.Tensor = encoder(batch)
     if vectors.requires_grad:
         vectors.sum().backward()  # type: ignore[no-untyped-call]
     return time.perf_counter() - started
