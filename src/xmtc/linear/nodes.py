@@ -144,7 +144,7 @@ def _train_levels(
 
 
 def _reached(nodes: Sequence[Node], ranking: Ranking, negatives: Negatives) -> list[Node]:
-    rows = _texts_at(ranking, len(nodes))
+    rows = texts_at(ranking, len(nodes))
     pairs = zip(nodes, rows, strict=True)
     return in_threads(lambda pair: _with_rows(*pair, negatives), pairs)
 
@@ -180,7 +180,7 @@ def _levels(relevant: Csr, tree: LabelTree, relevance: Relevance) -> list[list[N
     return levels
 
 
-def _texts_at(ranking: Ranking, nodes: int) -> list[Ints]:
+def texts_at(ranking: Ranking, nodes: int) -> list[Ints]:
     """Ascending, for each node the texts that have it in their ranking."""
     texts, places = np.nonzero(ranking.labels != NO_LABEL)
     entries = (np.ones(len(texts), np.float32), (texts, ranking.labels[texts, places]))

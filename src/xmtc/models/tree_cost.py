@@ -12,12 +12,13 @@ import scipy.sparse as sp
 
 from xmtc.core.arrays import Array, Csr, Ints, Longs
 from xmtc.core.dataset import Dataset
-from xmtc.core.ranking import NO_LABEL
+from xmtc.core.ranking import NO_LABEL, Ranking
 from xmtc.core.threads import in_threads, thread_count
 from xmtc.core.tree import LabelTree
+from xmtc.kernels.rows import sorted_union
 from xmtc.kernels.svm import SIBLINGS
 from xmtc.linear.forest import Forest
-from xmtc.linear.nodes import matched, train_forest
+from xmtc.linear.nodes import matched, texts_at, train_forest
 from xmtc.linear.saved import forest_arrays
 from xmtc.linear.svm import SvmConfig
 from xmtc.models import linear_tree
@@ -39,11 +40,11 @@ from xmtc.text.strongest import strongest
 LABELS = 500  # whose descriptions are made
 TEXTS = 4_000  # that the upper levels are tried on
 LEAVES, SHARE = 6, 0.05  # leaves tried: at least so many, and this share of all
-MOST_ROWS = 30_000  # of a leaf that is tried
 
 # Bytes per non-zero of label vectors in the making, per place in the texts' beams, and per leaf
 # that a text is led to.
 DESCRIBING, SEARCHED, REACHED = 23, 8, 16
+CHUNKS = 1.5  # bytes of a forest's chunks, per byte of it in float32
 SLACK = 1.15  # of malloc, while classifiers are trained
 
 
@@ -103,24 +104,30 @@ def _described(dataset: Dataset, features: Csr, config: linear_tree.Config) -> f
 
 def _estimate(ground: Ground, config: linear_tree.Config) -> Estimate:
     upper = _upper(ground, config)
-    leaves = _leaves(ground, config, upper.reached)
+    leaves = _leaves(ground, config, upper)
     heavier = ground.scale**upper.growth
     forest = (upper.forest_bytes + leaves.forest_bytes) * heavier
     saved = (upper.saved_bytes + leaves.saved_bytes) * heavier
     solving = total(ground.clustering, upper.spent, leaves.spent).times(config.trees)
+    return Estimate(
+        total(ground.reading, solving).times(ground.scale),
+        THREADS + int(_peak(ground, config, forest, upper.reached)),
+        int(ground.encoder_bytes + config.trees * saved),
+    )
+
+
+def _peak(ground: Ground, config: linear_tree.Config, forest: float, reached: Array) -> float:
+    """Bytes at once: while words are learned, labels described, or the last tree is trained."""
     nnz, described = ground.features.nnz * ground.scale, ground.described * ground.scale
     texts = ground.features.shape[0] * ground.scale
     learning = LEARNING * ground.read * ground.scale + PER_TERM * ground.features.shape[1]
     describing = ENCODED * nnz + DESCRIBING * described
-    held = 8 * (nnz + described) + (config.trees + 1) * forest
+    held = 8 * (nnz + described) + (config.trees - 1) * forest
     searched = texts * config.beam * (config.negatives != "tfn")
-    reached = float(upper.reached.sum()) * ground.scale
-    passing = 8 * nnz + SEARCHED * searched + REACHED * reached
-    return Estimate(
-        total(ground.reading, solving).times(ground.scale),
-        THREADS + int(max(learning, describing, SLACK * (held + passing))),
-        int(ground.encoder_bytes + config.trees * saved),
-    )
+    led = float(reached.sum()) * ground.scale
+    solved = CHUNKS * forest + 8 * nnz + SEARCHED * searched + REACHED * led
+    put_together = 2 * forest
+    return float(max(learning, describing, SLACK * (held + max(solved, put_together))))
 
 
 @dataclass(frozen=True)
@@ -136,40 +143,49 @@ class Part:
 class Upper(Part):
     """All levels but the last."""
 
-    reached: Array  # (leaves,) texts that the tree leads to each
+    led: list[Ints]  # texts that what was tried leads to each leaf
+    reached: Array  # (leaves,) how many the tree will lead there, taught by all texts
     growth: float  # of the weights: they are as many as texts ** growth
 
 
 def _upper(ground: Ground, config: linear_tree.Config) -> Upper:
-    """All levels but the last, and the search through them, tried on some texts."""
+    """All levels but the last tried on some texts, and the search through them by all."""
     tree, texts = ground.tree, ground.features.shape[0]
     if tree.depth == 1:
-        return Upper(Spent(), 0, 0, np.full(1, texts), 0.5)
+        return Upper(Spent(), 0, 0, [np.empty(0, np.int32)], np.zeros(1), 0.5)
     size = min(TEXTS, texts)
     small, few, _ = _try_upper(ground, config.svm, max(1, size // 2))
-    forest, rows, spent = _try_upper(ground, config.svm, size)
-    reached = np.zeros(len(tree.parents[-2]))
-    if config.negatives != "tfn":
-        found, searching = timed(lambda: _leaves_found(forest, ground.features[rows], config))
-        fewer = _leaves_found(small, ground.features[few], config)
-        # What was taught by more texts leads a text to more leaves, or to as many.
-        more = max(1.0, len(found) / len(rows) / (max(1, len(fewer)) / len(few)))
-        times = texts / size * more ** np.log2(texts / size)
-        reached = np.minimum(np.bincount(found, minlength=len(reached)) * times, texts)
-        spent = total(spent, searching)
+    forest, rows, training = _try_upper(ground, config.svm, size)
     growth = float(np.clip(np.log2(max(1, bytes_of(forest)) / max(1, bytes_of(small))), 0, 1))
     heavier = (texts / size) ** growth
+    leaves, spent = len(tree.parents[-2]), training.times(texts / size)
+    led, reached = [np.empty(0, np.int32)] * leaves, np.zeros(leaves)
+    if config.negatives != "tfn":
+        matcher, making = timed(lambda: _matcher(forest, ground.features, config))
+        found, searching = timed(lambda: matched(matcher, ground.features, config.beam))
+        led = texts_at(found, leaves)
+        # Texts that taught it are led to fewer leaves than others, so they alone are counted.
+        taught = Ranking(found.labels[rows], found.scores[rows])
+        fewer = matched(small, ground.features[few], config.beam)
+        # What was taught by more texts leads a text to more leaves, or to as many.
+        more = max(1.0, _found_per_text(taught) / _found_per_text(fewer))
+        counts = np.array([len(at_leaf) for at_leaf in texts_at(taught, leaves)])
+        times = texts / size * more ** np.log2(texts / size)
+        reached = np.minimum(counts * times, texts)
+        spent = total(spent, making.times(heavier), searching)
     saved = _saved_bytes(forest, config)
-    return Upper(
-        spent.times(texts / size), bytes_of(forest) * heavier, saved * heavier, reached, growth
-    )
+    return Upper(spent, bytes_of(forest) * heavier, saved * heavier, led, reached, growth)
 
 
-def _leaves_found(forest: Forest, features: Csr, config: linear_tree.Config) -> Ints:
-    """Those of all these texts, one after the other."""
-    labels = matched(forest, features, config.beam).labels
-    found: Ints = labels[labels != NO_LABEL]
-    return found
+def _matcher(forest: Forest, features: Csr, config: linear_tree.Config) -> Forest:
+    """The forest with the weights that lead texts, ready: it has ranked a text."""
+    (kept,) = linear_tree.kept_as(config, [forest])
+    matched(kept, features[:1], config.beam)
+    return kept
+
+
+def _found_per_text(found: Ranking) -> float:
+    return max(1, int((found.labels != NO_LABEL).sum())) / len(found)
 
 
 def _try_upper(ground: Ground, config: SvmConfig, size: int) -> tuple[Forest, Longs, Spent]:
@@ -182,20 +198,20 @@ def _try_upper(ground: Ground, config: SvmConfig, size: int) -> tuple[Forest, Lo
     return forest, rows, spent
 
 
-def _leaves(ground: Ground, config: linear_tree.Config, reached: Array) -> Part:
-    """The last level, tried at some leaves with all their texts."""
+def _leaves(ground: Ground, config: linear_tree.Config, upper: Upper) -> Part:
+    """The last level, tried at some leaves with their texts and those that are led there."""
     tree = ground.tree
     children = tree.children[-1]
     sizes = np.diff(children.start)
     above = _texts_above(ground)
-    texts = np.maximum(np.diff(above.indptr), reached).astype(np.int64)
+    texts = np.maximum(np.diff(above.indptr), upper.reached)
     wanted = min(len(sizes), max(LEAVES, round(SHARE * len(sizes))))
     chosen = np.random.default_rng(0).choice(len(sizes), wanted, replace=False)
 
     def problem(leaf: int) -> tuple[Csr, Csr, LabelTree]:
         labels = children.nodes[children.start[leaf] : children.start[leaf + 1]]
-        own = above.indices[above.indptr[leaf] : above.indptr[leaf + 1]]
-        rows = _rows_at(ground.features, own, min(int(texts[leaf]), MOST_ROWS))
+        own = above.indices[above.indptr[leaf] : above.indptr[leaf + 1]].astype(np.int32)
+        rows = sorted_union(own, upper.led[leaf])
         return ground.features[rows], ground.relevant[rows][:, labels], LabelTree.flat(len(labels))
 
     problems = [problem(leaf) for leaf in chosen]
@@ -203,8 +219,8 @@ def _leaves(ground: Ground, config: linear_tree.Config, reached: Array) -> Part:
         lambda: in_threads(lambda some: train_forest(*some, config.svm), problems)
     )
     blocks = -(-sizes // SIBLINGS)
-    tried = np.minimum(texts, MOST_ROWS) * blocks
-    cpu = spent.cpu * (texts * blocks).sum() / max(1, tried[chosen].sum())
+    tried = np.array([features.shape[0] for features, _, _ in problems]) * blocks[chosen]
+    cpu = spent.cpu * (texts * blocks).sum() / max(1, tried.sum())
     wider = sizes.sum() / max(1, sizes[chosen].sum())
     saved = sum(_saved_bytes(forest, config) for forest in forests)
     heavy = sum(map(bytes_of, forests))
@@ -220,10 +236,3 @@ def _texts_above(ground: Ground) -> sp.csc_array:
     if ground.tree.depth > 1:
         return ground.tree.relevant_at(ground.tree.depth - 2, ground.relevant).tocsc()
     return sp.csc_array(np.ones((ground.features.shape[0], 1), np.float32))
-
-
-def _rows_at(features: Csr, own: Ints, count: int) -> Longs:
-    """The texts of a leaf, and those most like them, `count` in all."""
-    likeness = features @ np.asarray(features[own].sum(axis=0)).ravel()
-    likeness[own] = np.inf
-    return np.sort(np.argsort(-likeness, kind="stable")[:count])
