@@ -233,10 +233,10 @@ def _planned(job: Job, part: Dataset, place: Path) -> dict[str, Any]:
         plan = {"job": repr(job), "epochs": max(1, int(left / pace["epoch"])), **pace}
         (place / "plan.json").write_text(json.dumps(plan))
         say(f"an epoch takes about {pace['epoch']:.0f} s, reading {pace['once']:.0f} s")
-    return _in_epochs(job.settings, plan["epochs"], len(part))
+    return in_epochs(job.settings, plan["epochs"], len(part))
 
 
-def _in_epochs(settings: dict[str, Any], epochs: int, texts: int) -> dict[str, Any]:
+def in_epochs(settings: dict[str, Any], epochs: int, texts: int) -> dict[str, Any]:
     """`validations` in all becomes steps between two of them."""
     training = dict(settings["training"])
     many = training.pop("validations", 0)

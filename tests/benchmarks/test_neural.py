@@ -52,7 +52,7 @@ def test_the_log_gives_a_curve_by_minute_and_a_break_does_not_count():
 
 def test_validations_are_spread_over_the_epochs():
     settings = {"training": {"validations": 6, "metric": "P@5"}, "dropout": 0.1}
-    planned = _cells._in_epochs(settings, epochs=3, texts=3200)
+    planned = _cells.in_epochs(settings, epochs=3, texts=3200)
     assert planned == {"training": {"metric": "P@5", "epochs": 3, "patience": 3,
                                     "validate_every": 50}, "dropout": 0.1}  # fmt: skip
 
