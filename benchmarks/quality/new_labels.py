@@ -115,7 +115,7 @@ def _figures(model: Model, wider: Model, test: Dataset) -> Measurement:
     only[:, :known] = 0
     alone_, among = wider.rank(mine.texts, 5, new), wider.rank(mine.texts, 5)
     figures: Measurement = {
-        "test_texts": len(mine), "by_chance": 100 * min(1.0, 5 / new.sum()),
+        "test_texts": len(mine), "by_chance": 100 * min(1.0, 5 / int(new.sum())),
         "new P@1": _metric(alone_, only, "P@1"), "new R@5": _metric(alone_, only, "R@5"),
         "among_all R@5": _metric(among, only, "R@5"),
     }  # fmt: skip
