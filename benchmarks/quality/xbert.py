@@ -61,6 +61,7 @@ SETTINGS: dict[str, Any] = {
     "validations": 4,  # within a training: points of the learning curve, and checkpoints
     "epochs": {"transformer": 1, "xttention": 2},
     "k": 10,
+    "centres": {"text": "mean", "pifa": "unit"},  # of clusters: Euclidean, spherical
     "transformer": {"encoder": {"max_tokens": 128}, "training": {"precision": "bf16"}},
     "xttention": {  # smaller than published, to learn something within the minutes
         "encoder": {"name": "xttention", "max_tokens": 301, "words": 80_003, "width": 128,
@@ -162,7 +163,8 @@ def xbert_job(
     name: str, options: Options, vectors: str, matcher: str, seed: int = 0, **others: Any
 ) -> Job:
     """One model with X-BERT's ranker; neural ones are validated and get as many epochs as fit."""
-    settings = {"index": {"vectors": vectors, "seed": seed}, **SETTINGS["rankers"]["xbert"]}
+    index = {"vectors": vectors, "centres": SETTINGS["centres"][vectors], "seed": seed}
+    settings = {"index": index, **SETTINGS["rankers"]["xbert"]}
     job = f"xbert-{vectors}-{matcher}-{seed}"
     if matcher == "linear":
         return Job(job, "xbert", name, {**settings, "matcher": "linear"})

@@ -82,7 +82,7 @@ def test_another_ranker_goes_on_from_the_same_matcher(tmp_path, monkeypatch):
     options = Options(work=tmp_path, minutes=5)
     _, total = xbert._model("xt", "eurlex4k-proxy", options, "pifa", "transformer", 1)
     first, second = jobs
-    assert first.settings["index"] == {"vectors": "pifa", "seed": 1}
+    assert first.settings["index"] == {"vectors": "pifa", "centres": "unit", "seed": 1}
     assert first.settings["training"]["epochs"] == xbert.SETTINGS["epochs"]["transformer"]
     assert second.goes_on_from == first.name
     assert second.settings == {**config, "features": "joined"}

@@ -246,6 +246,7 @@ def test_a_training_that_dies_in_ranking_goes_on_there(tmp_path, monkeypatch):
         taught = len(steps)
         again = xbert.train(data, how)
         other = xbert.train(data, replace(how, beam=1, score="label"))
+        xbert.train(data, replace(how, svm=replace(how.svm, cost=2.0)))
     assert taught > 0
     assert len(steps) == taught  # nothing was matched again, not for another ranker either
     assert len(indexed) == 1
@@ -254,6 +255,19 @@ def test_a_training_that_dies_in_ranking_goes_on_there(tmp_path, monkeypatch):
     lines = map(json.loads, (tmp_path / "run" / "log.jsonl").read_text().splitlines())
     said = [line["figures"] for line in lines if line.get("stage") == "matcher"]
     assert set(said[0]) == {"P@1", "P@3", "P@5", "P@1-10"}
+
+
+def test_a_ranker_that_reads_vectors_may_come_after_one_that_does_not(tmp_path, monkeypatch):
+    data, how = planted(texts=60), config()
+    steps = counted(monkeypatch, loop.Training, "_step")
+    with run.kept_in(tmp_path / "run"):
+        xbert.train(data, replace(how, features="words", negatives="tfn"))
+        taught = len(steps)
+        after = xbert.train(data, how)
+    assert len(steps) == taught > 0
+    assert (
+        after.rank(data.texts, 5).scores == xbert.train(data, how).rank(data.texts, 5).scores
+    ).all()
 
 
 def test_a_training_that_dies_in_matching_keeps_its_index(tmp_path, monkeypatch):
@@ -322,8 +336,7 @@ def test_the_six_are_two_kinds_of_label_vectors_times_three_seeds():
         assert [(each.index.vectors, each.index.seed) for each in six] == pairs
         assert {replace(each, index=IndexConfig()) for each in six} == {
             replace(six[0], index=IndexConfig())}  # fmt: skip
-    centres = [each.index.centres for each in xbert_presets.EURLEX_4K_SIX]
-    assert centres == ["mean"] * 3 + ["unit"] * 3
+        assert [each.index.centres for each in six] == ["mean"] * 3 + ["unit"] * 3
     assert [each.index.seed for each in xbert.variants(xbert.Config(), ["pifa"])] == [0, 1, 2]
 
 

@@ -42,7 +42,9 @@ KIND = "xbert"
 # The settings that the first and the second stage depend on.
 _INDEX = ("index", "text", "text_terms")
 _MATCHER = (*_INDEX, "matcher", "encoder", "training", "loss", "dropout", "start_at_frequency",
-            "standardise", "svm")  # fmt: skip
+            "standardise")  # fmt: skip
+# X-BERT's clusters: Euclidean ones of label texts, whose lengths say something, else spherical.
+_CENTRES = {"text": "mean"}
 
 
 @dataclass(frozen=True)
@@ -178,9 +180,14 @@ def variants(
 ) -> tuple[Config, ...]:
     """One for each kind of label vectors and each seed of the clusters: members of an ensemble.
 
-    X-BERT's six by default; `variants(config, ["pifa"])` are its three seeds of one kind.
+    X-BERT's six by default, with its centres of each kind; `variants(config, ["pifa"])` are its
+    three seeds of one kind.
     """
-    changes = [{"index": {"vectors": kind, "seed": seed}} for kind in vectors for seed in seeds]
+    changes = [
+        {"index": {"vectors": kind, "centres": _CENTRES.get(kind, "unit"), "seed": seed}}
+        for kind in vectors
+        for seed in seeds
+    ]
     plain = settings.to_dict(config)
     return tuple(settings.from_dict(Config, settings.merged(plain, each)) for each in changes)
 
@@ -204,7 +211,7 @@ def _matched(
 
     The last texts, from number `taught` on, are held out.
     """
-    key = _key(texts, config, _MATCHER)
+    key = _key(texts, config, _MATCHER if config.matcher == "neural" else (*_MATCHER, "svm"))
     clusters = tree.relevant_at(tree.depth - 2, texts.relevant)
 
     def make() -> dict[str, Array]:
@@ -214,7 +221,7 @@ def _matched(
             return matching.linear_matcher(read, truth, upper, config.svm).to_arrays("matcher")
         return _taught(texts, taught, clusters, config, key)
 
-    made = run.stage("matcher", key, make)
+    made = run.stage("matcher-and-vectors" if config.reads_vectors else "matcher", key, make)
     parts = Parts({}, texts.labels, texts.trained_on(), made)
     matcher = _saved_matcher(parts, config, words, clusters.shape[1])
     vectors: Floats | None = made.get("vectors")
@@ -288,8 +295,7 @@ def _features(words: Csr, vectors: Floats | None, config: Config) -> Csr:
 def _key(texts: Dataset, config: Config, names: Sequence[str]) -> str:
     """Of all that a stage depends on: what it does not read may change between two runs."""
     values = settings.to_dict(config)
-    read = {name: values[name] for name in names} | {"vectors": config.reads_vectors}
-    return run.key_of(read, texts)
+    return run.key_of({name: values[name] for name in names}, texts)
 
 
 def _saved_matcher(parts: Parts, config: Config, words: Tfidf, clusters: int) -> Matcher:
