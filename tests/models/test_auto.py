@@ -129,6 +129,40 @@ def test_without_torch_linear_models_are_compared(monkeypatch):
     assert choice.model.trained_on.texts == len(DATA)
 
 
+def test_what_fails_is_said_and_the_others_go_on(quick_probe, monkeypatch):
+    def diverged(*_):
+        raise xmtc.ConfigError("the loss is no number in batch 3. Lower training.encoder_rate.")
+
+    monkeypatch.setattr(xr_transformer, "train", diverged)
+    choice = auto.choose(DATA, quick())
+    assert list(figures(choice)) == [*auto.LINEAR, JOINED, *auto.LEARNERS, auto.COMBINED]
+    notes = {each.name: each.note for each in choice.tried}
+    assert notes[TAUGHT].startswith("failed: the loss is no number in batch 3")
+    assert figures(choice)[NEURAL]
+
+
+def test_an_encoder_that_is_missing_leaves_the_linear_models():
+    nowhere = {"xr_transformer": {"encoder": {"name": "no-such-encoder"}}}
+    choice = auto.choose(DATA, quick(**nowhere))
+    assert list(figures(choice)) == [*auto.LINEAR, JOINED, auto.COMBINED]
+    assert "no-such-encoder" in choice.tried[2].note
+
+
+def test_texts_are_cut_where_reading_them_would_take_too_long(quick_probe, monkeypatch):
+    def speed(texts, config):  # 200 texts and 20 again at 256 tokens: 44 minutes
+        return config.encoder.max_tokens * 44 * 60 / 220 / 256
+
+    monkeypatch.setattr(auto, "reading_speed", speed)
+    long = {"xr_transformer": {"encoder": {"max_tokens": 256}},
+            "lightxml": {"encoder": {"max_tokens": 128}}}  # fmt: skip
+    choice = auto.choose(DATA, quick(minutes=30, **long))
+    notes = {each.name: each.note for each in choice.tried}
+    assert notes[JOINED] == "reads 32 tokens of a text, for lack of time"
+    assert all("not tried" in notes[name] for name in auto.LEARNERS)
+    assert trial.cut_to(quick(**long).lightxml, 32).encoder.max_tokens == 32
+    assert trial.cut_to(quick(**long).lightxml, 256).encoder.max_tokens == 128
+
+
 def test_one_vs_all_gets_a_tenth_of_the_time(monkeypatch):
     spent = SimpleNamespace(spent=SimpleNamespace(seconds=100.0))
     monkeypatch.setattr(auto, "WORTH_ASKING", 0)

@@ -21,12 +21,19 @@ from xmtc.core import config as settings
 from xmtc.core import run
 from xmtc.core.arrays import Floats, Longs
 from xmtc.core.dataset import Dataset
-from xmtc.core.errors import MissingExtra, require
+from xmtc.core.errors import MissingExtra, XmtcError, require
 from xmtc.core.interfaces import Model
 from xmtc.evaluation.report import evaluate_ranking
 from xmtc.models import ensemble, lightxml, linear_tree, one_vs_all, xr_transformer
 from xmtc.models.cost import one_vs_all_costs, timed
-from xmtc.models.trial import Memory, Remembered, learning_speed, with_epochs
+from xmtc.models.trial import (
+    Memory,
+    Remembered,
+    cut_to,
+    learning_speed,
+    reading_speed,
+    with_epochs,
+)
 from xmtc.neural.extra import require_neural
 
 if TYPE_CHECKING:
@@ -45,6 +52,8 @@ ONE_SHARE = 0.1  # of the time, for one_vs_all, which is slow with many labels
 DENSE = 5  # times linear_tree's time, for a tree that reads an encoder's vectors too
 SPARE = 0.95  # of the time that is planned for
 READ, LEARN = 128, 256  # texts by which the speed of reading and of learning is measured
+READING = 0.35  # of the time that is left, for reading; texts are cut until it is enough
+FEWEST_TOKENS = 32  # that texts are cut to
 PROBE_SHARE = 0.1  # of the time that is left, for measuring the speed of learning
 FEWEST = 16  # texts by which the speed of learning can be measured at all
 
@@ -188,25 +197,41 @@ class Search:
         except MissingExtra as missing:
             self.tried.append(Tried(JOINED, 0.0, {}, f"not tried: {missing}"))
             return
-        if not self._fits(JOINED, self._seconds_to_read):
-            return
-        self._try(JOINED, self._joined)
-        for name in LEARNERS:
-            epochs = int(self.memory.number(f"epochs of {name}", partial(self._epochs, name)))
-            if epochs:
-                self._try(name, partial(self._taught, name, epochs))
-            else:
-                self._skip(name)
+        if self._spared(JOINED, self._try_joined):
+            for name in LEARNERS:
+                self._spared(name, partial(self._try_learner, name))
+
+    def _spared(self, name: str, attempt: Callable[[], bool]) -> bool:
+        """Whether an attempt came to an end. One that fails costs no more than itself."""
+        try:
+            return attempt()
+        except (XmtcError, MemoryError, OSError) as problem:
+            self.tried.append(Tried(name, 0.0, {}, f"failed: {problem or type(problem).__name__}"))
+            return False
+
+    def _try_joined(self) -> bool:
+        fits = self._fits(JOINED, self._seconds_to_read)
+        if fits:
+            self._try(JOINED, self._joined, self._cut)
+        return fits
+
+    def _try_learner(self, name: str) -> bool:
+        epochs = int(self.memory.number(f"epochs of {name}", partial(self._epochs, name)))
+        if epochs:
+            self._try(name, partial(self._taught, name, epochs), self._cut)
+        else:
+            self._skip(name)
+        return epochs > 0
 
     def _linear(self, name: str, texts: Dataset) -> Model:
         model: Model = LINEAR[name].train(texts, getattr(self.config, name))
         return model
 
-    def _try(self, name: str, make: Callable[[], Model]) -> None:
+    def _try(self, name: str, make: Callable[[], Model], note: str = "") -> None:
         model, seconds = self.memory.member(name, make)
-        self.members[name] = model
-        self.answers[name] = Remembered.of(model, self.held_out.texts)
-        self.tried.append(Tried(name, seconds / 60, self._figures(self.answers[name])))
+        answers = Remembered.of(model, self.held_out.texts)
+        self.tried.append(Tried(name, seconds / 60, self._figures(answers), note))
+        self.members[name], self.answers[name] = model, answers
 
     def _fits(self, name: str, needed: Callable[[], float], share: float = 1.0) -> bool:
         """Whether a share of the time is enough for it; decided once."""
@@ -253,25 +278,43 @@ class Search:
         return 2 * one_vs_all_costs(self.taught)(self.config.one_vs_all).spent.seconds
 
     @property
+    def _tokens(self) -> int:
+        """What is read of a text with an encoder: as many as are set, or as there is time for."""
+        return int(self.memory.number("tokens of a text", self._tokens_in_time))
+
+    def _tokens_in_time(self) -> float:
+        tokens, texts = self.config.xr_transformer.encoder.max_tokens, self._some(READ)
+        while True:
+            per_text = reading_speed(texts, cut_to(self._reader_of_all, tokens))
+            self.memory.note("seconds to read a text", per_text)
+            fits = self._seconds_for_texts(per_text) <= READING * self._left()
+            if fits or tokens // 2 < FEWEST_TOKENS:
+                return tokens
+            tokens //= 2
+
+    @property
+    def _cut(self) -> str:
+        """What to say of it."""
+        if self._tokens == self.config.xr_transformer.encoder.max_tokens:
+            return ""
+        return f"reads {self._tokens} tokens of a text, for lack of time"
+
+    @property
     def _per_text(self) -> float:
-        """Seconds in which the encoder reads a text."""
-        return self.memory.number("seconds to read a text", self._reading_speed)
+        """Seconds in which the encoder reads so much of a text."""
+        assert self._tokens, "the speed is measured with it"
+        return float(self.memory.said["seconds to read a text"])
+
+    def _seconds_for_texts(self, per_text: float) -> float:
+        """All are read once, the validation texts again."""
+        return per_text * (len(self.dataset) + len(self.held_out))
 
     def _seconds_to_read(self) -> float:
-        """All texts once, the validation texts again, and a tree of them, which is made twice."""
+        """All texts, and a tree of them, which is made twice."""
         trees = 2 * DENSE * self._tree_seconds
         if trees > self._left():
             return trees  # the speed of reading need not be measured
-        return self._per_text * (len(self.dataset) + len(self.held_out)) + trees
-
-    def _reading_speed(self) -> float:
-        from xmtc.neural.encoders.encoder import make_encoder
-
-        some = self._some(READ)
-        encoder = make_encoder(some.texts, self.config.xr_transformer.encoder)
-        encoder.finish()
-        encoder.encode(some.texts[:8])
-        return timed(lambda: encoder.encode(some.texts))[1].seconds / len(some)
+        return self._seconds_for_texts(self._per_text) + trees
 
     def _some(self, texts: int) -> Dataset:
         rows = np.random.default_rng(self.config.seed).permutation(len(self.taught))
@@ -286,8 +329,16 @@ class Search:
             return xr_transformer.read(self.dataset, self._reader, self.cache)
 
     @property
-    def _reader(self) -> xr_transformer.Config:
+    def _reader_of_all(self) -> xr_transformer.Config:
         return with_epochs(self.config.xr_transformer, 0)  # type: ignore[no-any-return]
+
+    @property
+    def _reader(self) -> xr_transformer.Config:
+        return cut_to(self._reader_of_all, self._tokens)  # type: ignore[no-any-return]
+
+    def _learner(self, name: str) -> Any:
+        """The settings of what learns its encoder."""
+        return cut_to(getattr(self.config, LEARNERS[name].KIND), self._tokens)
 
     def _joined(self) -> Model:
         encoder, vectors = self._read
@@ -302,7 +353,7 @@ class Search:
             self._time_for(name, 20 * self._per_text * FEWEST / PROBE_SHARE)
             return 0
         some, module = self._some(min(LEARN, most)), LEARNERS[name]
-        least, *speed = learning_speed(some, module, getattr(self.config, module.KIND))
+        least, *speed = learning_speed(some, module, self._learner(name))
         once, epoch = (each * len(self.taught) for each in speed)
         once += least
         after = self._per_text * len(self.held_out) + 2 * DENSE * self._tree_seconds
@@ -313,8 +364,7 @@ class Search:
     def _taught(self, name: str, epochs: int) -> Model:
         module = LEARNERS[name]
         with run.below(module.KIND):
-            config = with_epochs(getattr(self.config, module.KIND), epochs)
-            model: Model = module.train(self.taught, config)
+            model: Model = module.train(self.taught, with_epochs(self._learner(name), epochs))
         return model
 
     def _combined(self) -> tuple[float, ...]:

@@ -19,7 +19,7 @@ from xmtc.core.interfaces import Model
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts
 from xmtc.core.ranking import Ranking
-from xmtc.models import catalog, ensemble
+from xmtc.models import catalog, ensemble, xr_transformer
 from xmtc.models.cost import timed
 
 
@@ -124,6 +124,24 @@ def learning_speed(some: Dataset, module: Any, config: Any) -> tuple[float, floa
     epoch = max(two - one, (one - least) / 3)  # reading is not dearer than learning
     once = max(0.0, one - least - epoch)
     return least, once / len(some), max(epoch, 1e-9) / len(some)
+
+
+def reading_speed(some: Dataset, config: xr_transformer.Config) -> float:
+    """Seconds in which an encoder that is not taught reads a text; `some` has more than eight."""
+    few = some.take(range(8))
+
+    def seconds(texts: Dataset) -> float:
+        with tempfile.TemporaryDirectory(prefix="xmtc-") as folder:
+            return timed(lambda: xr_transformer.read(texts, config, Path(folder)))[1].seconds
+
+    seconds(few)  # what is imported and compiled first is not counted
+    return max(1e-9, seconds(some) - seconds(few)) / (len(some) - len(few))
+
+
+def cut_to(config: Any, tokens: int) -> Any:
+    """The settings of a neural kind that reads no more tokens of a text."""
+    most = min(config.encoder.max_tokens, tokens)
+    return replace(config, encoder=replace(config.encoder, max_tokens=most))
 
 
 def with_epochs(config: Any, epochs: int) -> Any:
