@@ -169,9 +169,13 @@ def many_labels(found: Sequence[Record]) -> str:
         return none_yet("memory lightxml_rust")
     training, *ranking = found[0]["measurements"]
     minutes, size = training["train_seconds"] / 60, short(training["model_mb"])
+    config = training["config"]
     sentence = (f"{training['train_texts']:,} texts and {training['labels']:,} labels: trained in "
                 f"{minutes:.1f} minutes with {short(training['peak_mb'])} MB of memory at the "
-                f"peak; the model takes {size} MB.")  # fmt: skip
+                f"peak; the model takes {size} MB. Only to see memory and speed: "
+                f"{config['encoder']['max_tokens']} tokens of a text, "
+                f"{config['encoder']['trainable_layers']} layer and "
+                f"{config['training']['epochs']} epoch of learning.")  # fmt: skip
     lines = [[row["what"], short(row["single_p50_ms"]), short(row["single_p99_ms"])]
              for row in ranking]  # fmt: skip
     table = markdown(["one text at a time, int8", "ms, p50", "p99"], lines)

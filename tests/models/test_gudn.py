@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
+import uuid
 from dataclasses import replace
 
 import numpy as np
@@ -129,6 +131,23 @@ def test_the_loss_is_the_sum_of_three_read_one_by_one(guides, encoder, tmp_path)
                 + weights.feature_weight * float(feature))  # fmt: skip
     assert found == pytest.approx(expected, rel=1e-4)
     assert task.details["feature_loss"] == pytest.approx(float(feature) / 3, rel=1e-4)
+
+
+@pytest.mark.parametrize("mean", [False, True])
+def test_the_papers_distance_beside_a_sum_and_beside_a_mean(mean, tmp_path):
+    """The loop divides by three texts. Equation 2 stands beside a mean as it is; beside a sum that
+    the paper does not divide, it is divided too."""
+    only = {"text_weight": 0.0, "link_weight": 0.0}
+    found = []
+    for distance in ("mean", "paper"):
+        task, _, made = guided(tmp_path, {**only, "distance": distance})
+        task.net.head.mean = mean
+        made.eval()
+        task.net.eval()
+        with torch.no_grad():
+            found.append(float(task.loss(np.array([1, 4, 7]))))
+    half_width = made.dim / 2
+    assert found[1] == pytest.approx(found[0] * half_width / (1 if mean else 3), rel=1e-4)
 
 
 def test_ten_layers_are_as_many_as_the_encoder_has(tmp_path):
@@ -290,6 +309,19 @@ def test_names_of_other_scripts_and_short_ones_are_no_codes():
     assert not are_codes(["рыба", "масло", "торговля"])
     assert not are_codes(["fish", "oil", "17", "trade"])
     assert are_codes(["0ad", "x17", "b2", "trade"])
+    assert not are_codes(["python3", "libc6", "covid19", "trade"])
+
+
+@pytest.mark.parametrize("form", ["asin", "md5", "uuid", "base64"])
+def test_identifiers_are_codes_although_some_spell_something(form):
+    rng, alphabet = np.random.default_rng(0), "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    make = {
+        "asin": lambda: "B00" + "".join(rng.choice(list(alphabet), 7)),
+        "md5": lambda: rng.bytes(16).hex(),
+        "uuid": lambda: str(uuid.UUID(bytes=rng.bytes(16))),
+        "base64": lambda: base64.b64encode(rng.bytes(12)).decode(),
+    }[form]
+    assert are_codes([make() for _ in range(200)])
 
 
 def test_codes_are_warned_of_and_trained_all_the_same(caplog):

@@ -231,6 +231,7 @@ def test_a_folder_whose_trees_do_not_fit_the_encoder_is_refused():
     ("changes", "message"),
     [({"vector_weight": 0}, "linear_tree"), ({"shares": []}, "shares"),
      ({"training": {"head_epochs": 1}}, "linear classifiers"),
+     ({"training": {"head_last_epochs": 1}}, "linear classifiers"),
      ({"levels": {"method": "random"}}, "balanced")],
 )  # fmt: skip
 def test_impossible_settings_say_what_to_do(changes, message):

@@ -30,6 +30,19 @@ def both(labels, chunk, mean, dim=5):
     return flat, chunked
 
 
+def test_chunks_learn_from_vectors_in_bf16():
+    flat, chunked = both(labels=7, chunk=3, mean=False)
+    relevant = csr_of_rows([[0, 3], [6]], 7)
+    gradients = []
+    for head in (flat, chunked):
+        vectors = torch.linspace(-1, 1, 10).reshape(2, 5).requires_grad_()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = head.loss(vectors.to(torch.bfloat16), relevant)
+        loss.backward()
+        gradients.append(vectors.grad)
+    torch.testing.assert_close(gradients[1], gradients[0], atol=0.02, rtol=0.02)
+
+
 @given(st.integers(1, 40), st.integers(1, 12), st.booleans(), st.integers(0, 99))
 def test_chunks_give_the_same_loss_and_the_same_steps(labels, chunk, mean, seed):
     torch.manual_seed(seed)

@@ -81,10 +81,14 @@ def losses(folder):
     return [line["loss"] for line in lines if "loss" in line]
 
 
-@pytest.mark.parametrize("clusters", [False, True], ids=["plain", "clusters"])
-def test_two_processes_have_the_losses_of_one(tmp_path, clusters):
+@pytest.mark.parametrize(
+    ("clusters", "how"),
+    [(False, {}), (True, {}), (True, {"loss": "mean", "pad_candidates": "repeat"})],
+    ids=["plain", "clusters", "clusters, means, repeated"],
+)
+def test_two_processes_have_the_losses_of_one(tmp_path, clusters, how):
     for processes in (1, 2):
-        trained(tmp_path / str(processes), settings_of(clusters), processes)
+        trained(tmp_path / str(processes), {**settings_of(clusters), **how}, processes)
     one, two = (losses(tmp_path / name) for name in ("1", "2"))
     assert len(one) == 10  # 33 texts: the last step of an epoch has one text, for one process
     assert two == pytest.approx(one, rel=1e-3)
@@ -113,6 +117,16 @@ def test_each_process_can_hold_its_rows_of_the_label_side_only(tmp_path, cluster
         assert held - both == pytest.approx((numbers - both) / 2, rel=0.15)
         assert state - 2 * both == pytest.approx((remembered - 2 * both) / 2, rel=0.15)
     assert sum(held - both for held, _, _ in each) == numbers - both
+
+
+def test_two_processes_go_on_after_a_kill_bit_by_bit(tmp_path):
+    settings = settings_of(clusters=True)
+    settings = {**settings, "dropout": 0.1}
+    settings["training"] = {**settings["training"], "checkpoint_seconds": 0, "head_epochs": 0}
+    whole = trained(tmp_path / "whole", settings, 2)
+    codes, _ = started(tmp_path / "killed", settings, 2, kill_at=7)
+    assert codes == [9, 9]
+    assert trained(tmp_path / "killed", settings, 2) == whole
 
 
 def test_rows_of_each_process_go_on_after_a_kill(tmp_path):

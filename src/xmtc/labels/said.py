@@ -10,7 +10,9 @@ from xmtc.core.labels import LabelSpace
 
 MOST_CODES = 0.5  # a set of labels says nothing when more of them than this are codes
 EVERYWHERE = 0.5  # a word that so many labels have tells none of them apart
-RUN = re.compile(r"[^\W\d_]+")  # letters of any script
+TOKEN = re.compile(r"[^\W_]+")  # letters and digits of any script
+RUN = re.compile(r"[^\W\d_]+")  # letters alone
+SWITCH = re.compile(r"(?<=\d)(?=\D)|(?<=\D)(?=\d)")  # between letters and digits
 LATIN = re.compile(r"[a-z]+\Z")
 VOWEL = re.compile(r"[aeiouy]")
 
@@ -45,7 +47,9 @@ def are_codes(texts: Sequence[str]) -> bool:
 
 
 def _words(text: str) -> set[str]:
-    return {run for run in RUN.findall(text.casefold()) if _is_word(run)}
+    """Letters and digits that take turns, as in "B00EX4DLE0", are a code whatever they spell."""
+    tokens = (token for token in TOKEN.findall(text.casefold()) if len(SWITCH.findall(token)) < 2)
+    return {run for token in tokens for run in RUN.findall(token) if _is_word(run)}
 
 
 def _is_word(run: str) -> bool:

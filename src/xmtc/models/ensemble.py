@@ -73,6 +73,14 @@ class Config:
                 "must not be negative, and must be 1 in all, e.g. 0.7,0.3")  # fmt: skip
         require(self.how != "round_robin" or not self.weights, "weights", self.weights,
                 "round_robin takes turns and has no weights; choose another how")  # fmt: skip
+        require(
+            not (self.validation and self.how == "round_robin"),
+            "validation",
+            self.validation,
+            "round_robin takes turns, there are no weights to learn; choose another how",
+        )
+        require(not (self.validation and self.weights), "validation", self.validation,
+                "weights are given or learned, not both: leave one of the two out")  # fmt: skip
         require(bool(self.kinds) and set(self.kinds) <= set(catalog.KINDS), "kinds", self.kinds,
                 f"name one or more of {', '.join(catalog.KINDS)}")  # fmt: skip
 
@@ -229,6 +237,8 @@ def learn_weights(members: Sequence[Model], validation: Dataset, config: Config)
 def train(dataset: Dataset, config: Config) -> Ensemble:
     """Train one member of each kind with its default settings, then combine them."""
     held_out = None
+    require(len(config.weights) in (0, len(config.kinds)), "weights", config.weights,
+            f"must be as many as kinds, {len(config.kinds)}")  # fmt: skip
     if config.validation and len(dataset) > 1:
         dataset, held_out = dataset.split(config.validation)
     members = []

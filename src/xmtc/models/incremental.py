@@ -180,7 +180,10 @@ def _wider_gudn(
     bare = _bare(relevant)
     if len(bare):
         said = model.said(labels)
-        vectors[bare] = model.encode([said[known + place] for place in bare])
+        told = [texts.get(labels.names[known + place], "") for place in bare]
+        # A text that is given is read, whatever labels said while training.
+        vectors[bare] = model.encode([text or said[known + place]
+                                      for text, place in zip(told, bare, strict=True)])  # fmt: skip
     if examples is not None:
         sums = relevant.T @ model.encode(examples.inputs)
         counts = np.bincount(relevant.indices, minlength=len(vectors))

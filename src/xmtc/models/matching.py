@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from scipy.special import expit
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from xmtc.neural.training.lesson import Lesson
 
 DEPTH = 10  # clusters that a matcher is judged by
-MEAN = f"P@1-{DEPTH}"  # the mean of P@1 to P@10, by which the best moment is chosen
+MEAN: Final = "P@1-10"  # the mean of P@1 to P@10, by which the best moment is chosen
 
 
 @dataclass(frozen=True)

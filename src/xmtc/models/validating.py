@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from xmtc.core.arrays import Inputs
 from xmtc.core.dataset import Dataset
-from xmtc.core.errors import DataError
+from xmtc.core.errors import DataError, require
 from xmtc.core.interfaces import Model
 from xmtc.evaluation.report import evaluate_ranking
 
@@ -24,6 +24,9 @@ def check_readable(inputs: Inputs, kind: str) -> None:
 
 def split_off(dataset: Dataset, training: TrainingConfig) -> tuple[Dataset, Dataset | None]:
     """What is taught, and what is held out; None: nothing."""
+    waits = training.schedule == "plateau" and not training.validation
+    advice = "waits for validations, and there are none: set training.validation=0.1"
+    require(not waits, "training.schedule", training.schedule, advice)
     if training.validation and len(dataset) > 1:
         return dataset.split(training.validation, training.seed)
     return dataset, None

@@ -65,8 +65,10 @@ class Config:
         require(self.training_beam >= 1, "training_beam", self.training_beam, "must be at least 1")
         require(0 < self.vector_weight <= 1000, "vector_weight", self.vector_weight,
                 "must be above 0, at most 1000; without an encoder, train linear_tree")  # fmt: skip
-        require(self.training.head_epochs == 0, "training.head_epochs", self.training.head_epochs,
-                "must be 0: output layers begin as linear classifiers here")  # fmt: skip
+        for name in ("head_epochs", "head_last_epochs"):
+            value = getattr(self.training, name)
+            require(value == 0, f"training.{name}", value,
+                    "must be 0: output layers begin as linear classifiers here")  # fmt: skip
         require(self.training.average_from is None and self.training.extra_epochs == 0,
                 "training", "average_from or extra_epochs",
                 "are of no use here: each level has epochs of its own; leave them out")  # fmt: skip

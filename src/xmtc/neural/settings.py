@@ -61,6 +61,9 @@ def cpu_encoder() -> EncoderConfig:
     return EncoderConfig(max_tokens=256, trainable_layers=2, dropout=0.0)
 
 
+Metric = Literal["P@1", "P@3", "P@5", "nDCG@5", "P@1-10"]
+
+
 @dataclass(frozen=True)
 class TrainingConfig:
     """How the weights learn."""
@@ -91,7 +94,7 @@ class TrainingConfig:
     validate_every: int = 0  # steps between validations inside an epoch; 0: only after each
     dropout_off_after_validation: bool = False  # until the epoch ends: LightXML's code
     shard_labels: bool = False  # torchrun: each process holds its rows of the label side only
-    metric: str = "P@5"  # by which the best epoch is chosen
+    metric: Metric = "P@5"  # by which the best epoch is chosen; P@1-10: xbert's mean of clusters
     patience: int = 3  # epochs without a better one before training stops
     checkpoint_seconds: float = 120.0  # between two checkpoints, where a run is kept
     seed: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,12 +36,14 @@ def candidates_of(
     relevant: Csr,
     overflow: str = "extend",
     pads: str = "masked",
+    widest: Callable[[int], int] = int,
 ) -> Candidates:
     """All labels of these clusters, in their order. A relevant label is never left out:
 
     overflow: what lies outside the clusters is added ("extend"), or takes the places of negatives
     as far as there are any ("overwrite", as in LightXML's code).
     pads: places beyond the end do not count ("masked"), or repeat the last label ("repeat").
+    widest: to how many places labels are repeated, from how many there are.
     """
     labels, _ = expand(
         children.start, children.nodes, clusters, np.zeros(clusters.shape, np.float32)
@@ -54,7 +57,7 @@ def candidates_of(
         )
         hit, _ = _hits(labels, relevant)
     if pads == "repeat":
-        labels, hit = _repeated(labels, hit)
+        labels, hit = _repeated(labels, hit, widest(labels.shape[1]))
     return Candidates(labels, hit, labels != NO_LABEL)
 
 
@@ -90,7 +93,7 @@ def _overwritten(labels: Ints, hit: Array, missing: Array) -> Ints:
     return labels
 
 
-def _repeated(labels: Ints, hit: Array) -> tuple[Ints, Array]:
+def _repeated(labels: Ints, hit: Array, width: int) -> tuple[Ints, Array]:
     last = np.maximum(1, (labels != NO_LABEL).sum(1)) - 1
-    places = np.minimum(np.arange(labels.shape[1]), last[:, None])
+    places = np.minimum(np.arange(width), last[:, None])
     return np.take_along_axis(labels, places, 1), np.take_along_axis(hit, places, 1)

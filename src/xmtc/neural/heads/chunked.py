@@ -96,8 +96,10 @@ class _ChunkLoss(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
         vectors, weights, bias = ctx.saved_tensors
-        change = F.linear(vectors, weights, bias).float().sigmoid_()
+        same = weights.to(vectors.dtype)  # nobody casts here, as autocast does going forward
+        change = F.linear(vectors, same, bias.to(vectors.dtype)).float().sigmoid_()
         change -= dense(ctx.relevant, vectors)  # the gradient of the logits, directly
         change *= upstream[0]
         change = change.to(vectors.dtype)
-        return change @ weights, change.T @ vectors, change.sum(0), None
+        by_weights, by_bias = change.T @ vectors, change.sum(0)
+        return change @ same, by_weights.to(weights.dtype), by_bias.to(bias.dtype), None

@@ -13,6 +13,7 @@ from xmtc.neural import shards
 from xmtc.neural.heads.candidates import candidates_of, hardest_clusters
 from xmtc.neural.heads.flat import Flat, array, bce
 from xmtc.neural.heads.scorer import Bottleneck, DenseScorer
+from xmtc.neural.training import processes
 
 
 class TwoLevel(nn.Module):
@@ -66,13 +67,19 @@ class TwoLevel(nn.Module):
 
     def _label_loss(self, vectors: Tensor, clusters: Ints, relevant: Csr) -> Tensor:
         children = self.tree.children[1]
-        found = candidates_of(clusters, children, relevant, self.overflow, self.pads)
+        widest = processes.most
+        found = candidates_of(clusters, children, relevant, self.overflow, self.pads, widest)
         texts, places = np.nonzero(found.counts & self._is_mine(found.labels))
         on = vectors.device
         targets = torch.from_numpy(found.relevant[texts, places]).to(on).float()
         labels = torch.from_numpy(found.labels[texts, places].astype(np.int64)).to(on)
         total = bce(self.label_logits(vectors, torch.from_numpy(texts).to(on), labels), targets)
-        return total * len(vectors) / int(found.counts.sum()) if self.mean else total
+        if not self.mean:
+            return total
+        counted, texts_in_all = int(found.counts.sum()), len(vectors)
+        if self.mine is None:  # else all processes have all texts here
+            counted, texts_in_all = processes.summed(counted), processes.summed(texts_in_all)
+        return total * texts_in_all / counted
 
     def _is_mine(self, labels: Ints) -> Array:
         mine = self.mine or slice(0, self.tree.label_count)

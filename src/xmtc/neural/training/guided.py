@@ -95,7 +95,10 @@ class GuidedTask:
         places = torch.from_numpy(np.flatnonzero(drawn))
         pairs = text.features[places], labels.features[places]
         if self.guides.distance == "paper":
-            return half_square(*pairs) * (int(drawn.sum()) / (len(rows) * processes.count()))
+            # The loop divides by the texts, as the paper does; a cross-entropy that is summed over
+            # texts there is not divided, so that the distance is divided twice beside it.
+            batch = 1 if self.net.head.mean else len(rows) * processes.count()
+            return half_square(*pairs) * (int(drawn.sum()) / batch)
         return mean_square(*pairs) * int(drawn.sum())
 
 

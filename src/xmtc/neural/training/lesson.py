@@ -49,7 +49,7 @@ class Lesson:
         same = encoder is self.encoder
         precision = self.training.precision
         source = self.source if same else source_of(encoder, self.tokens, self.cache, precision)
-        key = f"{self.key}-second"
+        key = f"{self.key}-second-{digest_of(encoder)[:16]}"  # a cache may outlive this training
         vectors = None if self.vectors is None else vectors_of(source, self.cache, key)
         return replace(self, encoder=encoder, source=source, vectors=vectors, key=key)
 
@@ -80,7 +80,7 @@ def teach(lesson: Lesson, task: LabelTask | GuidedTask) -> None:
         teach_head(task, lesson.vectors, lesson.key)
     fit(task, training, lesson.key)
     if training.head_last_epochs and len(lesson.tokens):
-        key = f"{lesson.key}-last"
+        key = f"{lesson.key}-last-{digest_of(lesson.encoder)[:16]}"
         vectors = vectors_of(lesson.source, lesson.cache, key)
         teach_head(task, vectors, key, last=True, choosing=_choosing(lesson, task))
 

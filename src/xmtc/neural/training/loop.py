@@ -121,6 +121,7 @@ class Training:
         now, started = self.progress, time.perf_counter()
         texts = sum(len(rows) for rows in group)
         self.optimiser.set_rates(self.schedule(now.step) * now.slowed)
+        processes.own_chance(self.config.seed, now.step)
         loss = sum(self._backward(rows, texts) for rows in group)
         self._change_weights()
         now.step, now.batch = now.step + 1, now.batch + 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -12,10 +14,23 @@ from torch import Tensor, nn
 from xmtc.core.arrays import Longs
 
 
+@dataclass
+class _Share:
+    """Of the batch at hand."""
+
+    counts: bool = True  # False: this process reads a text only because the others wait for it
+
+
+_share = _Share()
+
+
 def join() -> None:
     """Find the others, when the launcher says that there are any."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not dist.is_initialized():
-        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+        if torch.cuda.is_available():
+            torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+        # What processes agree on, such as how wide a row is, never leaves the processor.
+        dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
 
 
 def count() -> int:
@@ -45,7 +60,8 @@ def my_share(rows: Longs) -> tuple[Longs, float]:
     that does not count, because the others wait for it.
     """
     mine = rows[rank() :: count()]
-    return (mine, 1.0) if len(mine) else (rows[:1], 0.0)
+    _share.counts = len(mine) > 0
+    return (mine, 1.0) if _share.counts else (rows[:1], 0.0)
 
 
 def sum_gradients(parameters: Iterable[nn.Parameter]) -> None:
@@ -64,11 +80,31 @@ def sum_gradients(parameters: Iterable[nn.Parameter]) -> None:
                 dist.all_reduce(parameter.grad)
 
 
+def own_chance(seed: int, step: int) -> None:
+    """Where there are several, each draws numbers of its own in each step, whatever came before:
+    what goes on from a checkpoint, which the first one writes, draws the same."""
+    if count() > 1:
+        torch.manual_seed(((seed * 1_000_003 + step) * count() + rank()) % (1 << 63))
+
+
 def least(number: int) -> int:
     """The smallest of what all processes say."""
+    return _agreed(number, dist.ReduceOp.MIN) if count() > 1 else number
+
+
+def most(number: int) -> int:
+    """The largest of what the processes say whose share of the batch counts."""
+    return _agreed(_share.counts * number, dist.ReduceOp.MAX) if count() > 1 else number
+
+
+def summed(number: int) -> int:
+    """The sum of what the processes say whose share of the batch counts."""
+    return _agreed(_share.counts * number, dist.ReduceOp.SUM) if count() > 1 else number
+
+
+def _agreed(number: int, how: Any) -> int:
     value = torch.tensor(number)
-    if count() > 1:
-        dist.all_reduce(value, dist.ReduceOp.MIN)
+    dist.all_reduce(value, how)
     return int(value)
 
 
