@@ -222,7 +222,7 @@ def test_an_encoder_that_is_not_there_is_not_fetched(monkeypatch):
 
 
 def test_a_folder_that_is_no_encoder_says_what_it_lacks(tmp_path):
-    with pytest.raises(xmtc.ConfigError, match=r"lacks config\.json and model\.safetensors"):
+    with pytest.raises(xmtc.ConfigError, match=r"lacks a config\.json .* and model\.safetensors"):
         make_encoder([], EncoderConfig(str(tmp_path)))
 
 
@@ -242,6 +242,27 @@ def test_encoders_in_the_hub_cache_are_listed(tmp_path, monkeypatch, capfd):
     listed = capfd.readouterr().out
     assert all(name in listed for name in ("owner/name", "minilm", *places.OWN))
     assert make_encoder([], EncoderConfig("owner/name", max_tokens=16)).dim == 32
+
+
+def test_what_the_hub_cache_has_in_part_is_not_listed_and_the_error_says_what_is_missing(
+    tmp_path, monkeypatch
+):
+    def cached(name, **files):
+        snapshot = tmp_path / f"models--owner--{name}" / "snapshots" / "abc"
+        snapshot.mkdir(parents=True)
+        for ending, text in files.items():
+            (snapshot / ending.replace("__", ".")).write_text(text)
+
+    typed = '{"model_type": "bert"}'
+    cached("empty", config__json="{}", model__safetensors="")
+    cached("old", config__json=typed, pytorch_model__bin="")
+    cached("large", config__json=typed, model__safetensors__index__json="{}")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    listed = [each.name for each in places.usable()]
+    assert [name for name in listed if "/" in name] == ["owner/large"]
+    for name, lacks in (("empty", "model_type"), ("old", r"model\.safetensors")):
+        with pytest.raises(xmtc.ConfigError, match=f"not whole: .*lacks .*{lacks}.*hf download"):
+            places.find(f"owner/{name}")
 
 
 def test_without_torch_the_error_says_what_to_install(monkeypatch):

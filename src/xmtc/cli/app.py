@@ -6,6 +6,7 @@ Exit codes: 0 it worked; 1 it did not, and the sentence says why; 2 the command 
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import re
@@ -118,9 +119,15 @@ def _wrapped(message: str) -> str:
 def _sentence(error: BaseException) -> str:
     if isinstance(error, XmtcError):
         return _in_flags(str(error))
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return (f"{error.filename or 'a file'}: the disk is full. Make room and give the same "
+                "command again; what was finished is kept.")  # fmt: skip
     if isinstance(error, OSError):
         return f"{error.filename or 'file'}: {error.strerror or error}"
-    return "out of memory. Use fewer features (--set text.min_df=5) or a larger machine."
+    return (
+        "out of memory. Linear kinds: use fewer features (--set text.min_df=5); neural ones: "
+        "smaller steps (--set training.batch=8); or a larger machine."
+    )
 
 
 def _in_flags(sentence: str) -> str:

@@ -6,6 +6,7 @@ weigh both. With `training.epochs=0` the encoder stays as it is and every text i
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ from xmtc.linear.svm import SvmConfig
 from xmtc.models import linear_tree
 from xmtc.models.validating import check_readable, split_off
 from xmtc.models.xr_course import Course, beside, words_of
+from xmtc.neural.encoders.places import OWN
 from xmtc.neural.extra import require_neural
 from xmtc.neural.settings import EncoderConfig, TrainingConfig, cpu_encoder
 from xmtc.text.strongest import strongest
@@ -211,6 +213,11 @@ def read(dataset: Dataset, config: Config, cache: Path) -> tuple[TextEncoder, Fl
     from xmtc.neural.encoders.frozen import TokenSource, digest_of
     from xmtc.neural.training.head_alone import vectors_of
 
+    if config.encoder.name in OWN:
+        logging.getLogger("xmtc").warning(
+            "the encoder %r knows nothing before it is taught: with training.epochs=0 its vectors "
+            "are chance. Take a pretrained one, see `xmtc encoders`.", config.encoder.name,
+        )  # fmt: skip
     encoder = make_encoder(dataset.texts, config.encoder)
     tokens = tokenised(dataset.texts, encoder.tokenizer, encoder.cut, cache)
     key = f"{_key(dataset, config)[:16]}-{digest_of(encoder)[:16]}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ def _remembered(source: Source, batches: Sequence[Longs], cache: Path) -> dict[i
     path = cache / f"attention-{key[:32]}.json"
     if not path.exists():
         found = {size: _fastest(source, rows) for size, rows in typical.items()}
-        draft = path.with_suffix(".partial")
+        draft = path.with_suffix(f".{uuid.uuid4().hex[:8]}.partial")
         draft.write_text(json.dumps(found), encoding="utf-8")
         draft.replace(path)
     known: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))

@@ -161,7 +161,7 @@ def _fill(path: Path, encoder: TextEncoder, frozen: int, tokens: Tokens) -> None
     ends = tokens.starts + extra * np.arange(len(tokens.starts))
     shape = (int(ends[-1]), encoder.body.width)
     dtype = DTYPES[encoder.config.frozen_cache]
-    states = _room_for(path, dtype, shape)
+    states = room_for(path, dtype, shape)
     lengths, everything = pieces.lengths + extra, np.arange(len(pieces))
     lowest = _lower_alone(encoder.body, frozen)
     with step("reading with frozen layers", len(pieces)) as advance, torch.inference_mode():
@@ -174,7 +174,7 @@ def _fill(path: Path, encoder: TextEncoder, frozen: int, tokens: Tokens) -> None
     states.flush()  # type: ignore[attr-defined]
 
 
-def _room_for(path: Path, dtype: Any, shape: tuple[int, int]) -> Array:
+def room_for(path: Path, dtype: Any, shape: tuple[int, int]) -> Array:
     """An array on disk, all of it allocated: a full disk is found now, not in the middle."""
     try:
         states: Array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
@@ -186,7 +186,8 @@ def _room_for(path: Path, dtype: Any, shape: tuple[int, int]) -> Array:
         size = math.prod(shape) * np.dtype(dtype).itemsize / 1e6
         raise StoreError(
             f"no room for {size:,.0f} MB in {path.parent}: {error}. Make room, set XMTC_CACHE to "
-            "another folder, or encoder.frozen_cache=none to go without."
+            "another folder, or take a larger disk. States of frozen layers can be done without: "
+            "encoder.frozen_cache=none."
         ) from error
     return states
 

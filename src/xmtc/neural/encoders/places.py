@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,6 +51,11 @@ def find(name: str) -> Path:
     known = {encoder.name: encoder.place for encoder in usable()}
     if place := known.get(name):
         return place
+    for snapshot in _snapshots().get(name, ())[:1]:
+        raise ConfigError(
+            f"{name} is in the Hugging Face cache, but not whole: {snapshot} lacks "
+            f"{' and '.join(_lacking(snapshot))}. Get the rest with: hf download {name}"
+        )
     hint = did_you_mean(name, known) or "."
     raise ConfigError(
         f"no encoder {name!r} on this machine{hint} It is neither a folder nor in the Hugging Face "
@@ -59,17 +65,29 @@ def find(name: str) -> Path:
 
 
 def _checked(folder: Path) -> Path:
-    lacking = [
-        name for name in ("config.json", "model.safetensors") if not (folder / name).exists()
-    ]
-    if (folder / "model.safetensors.index.json").exists():  # a large one in several files
-        lacking = [name for name in lacking if name != "model.safetensors"]
+    lacking = _lacking(folder)
     if lacking:
         raise ConfigError(
             f"{folder} is not an encoder: it lacks {' and '.join(lacking)}. Save one there with "
             "save_pretrained of both the model and its tokenizer."
         )
     return folder
+
+
+def _lacking(folder: Path) -> list[str]:
+    """What an encoder needs and this folder has not."""
+    lacking = [] if _model_type(folder) else ["a config.json that names its model_type"]
+    # A large one is in several files, of which an index says the names.
+    weights = ("model.safetensors", "model.safetensors.index.json")
+    return lacking if any((folder / name).exists() for name in weights) else [*lacking, weights[0]]
+
+
+def _model_type(folder: Path) -> str:
+    try:
+        known = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        return str(known.get("model_type", ""))
+    except (OSError, ValueError, AttributeError):
+        return ""
 
 
 def _bundled() -> Path | None:
@@ -80,13 +98,21 @@ def _bundled() -> Path | None:
 
 
 def _in_hub_cache() -> Iterator[Usable]:
-    """`models--owner--name/snapshots/<revision>/`, the newest revision that is whole."""
-    home = Path(os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface"))
+    """The newest revision of each that is whole."""
+    for name, snapshots in _snapshots().items():
+        for snapshot in (each for each in snapshots if not _lacking(each)):
+            yield Usable(name, "from the Hugging Face cache", snapshot)
+            break
+
+
+def _snapshots() -> dict[str, list[Path]]:
+    """`models--owner--name/snapshots/<revision>/`, by owner/name, the newest first."""
+    caches = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    home = Path(os.environ.get("HF_HOME", caches / "huggingface"))
     hub = Path(os.environ.get("HF_HUB_CACHE", home / "hub"))
-    for folder in sorted(hub.glob("models--*")):
-        snapshots = sorted(folder.glob("snapshots/*"), key=lambda path: path.stat().st_mtime)
-        for snapshot in reversed(snapshots):
-            if (snapshot / "config.json").exists() and (snapshot / "model.safetensors").exists():
-                name = folder.name.removeprefix("models--").replace("--", "/")
-                yield Usable(name, "from the Hugging Face cache", snapshot)
-                break
+    return {
+        folder.name.removeprefix("models--").replace("--", "/"): sorted(
+            folder.glob("snapshots/*"), key=lambda path: -path.stat().st_mtime
+        )
+        for folder in sorted(hub.glob("models--*"))
+    }

@@ -24,7 +24,7 @@ from xmtc.core.threads import blocks
 from xmtc.neural.batches.grouping import shuffled_batches, sorted_batches
 from xmtc.neural.devices import device, in_precision
 from xmtc.neural.encoders.encoder import RANKING_TOKENS
-from xmtc.neural.encoders.frozen import Source
+from xmtc.neural.encoders.frozen import Source, room_for
 from xmtc.neural.settings import TrainingConfig
 from xmtc.neural.training.guided import GuidedTask
 from xmtc.neural.training.loop import fit
@@ -117,10 +117,10 @@ def _put_together(source: Source, path: Path) -> None:
             advance(stop - start)
     draft, shape = path.with_suffix(f".{uuid.uuid4().hex[:8]}.npy"), (count, source.encoder.dim)
     try:
-        whole = np.lib.format.open_memmap(draft, mode="w+", dtype=np.float32, shape=shape)
+        whole = room_for(draft, np.float32, shape)
         for start, stop in blocks(count, BLOCK):
             whole[start:stop] = np.load(parts[start])
-        whole.flush()
+        whole.flush()  # type: ignore[attr-defined]
         draft.rename(path)
     finally:
         draft.unlink(missing_ok=True)
