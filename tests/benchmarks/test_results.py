@@ -161,7 +161,10 @@ def test_every_job_names_its_kind_and_a_folder_of_its_own(monkeypatch):
     jobs = {key: make("wordnet-isa", Options(minutes=30)) for key, make in results.JOBS.items()}
     assert len({job.name for job in jobs.values()}) == len(jobs)
     assert all((job.kind,) == results.SYSTEMS[key].kinds for key, job in jobs.items())
-    assert all((job.minutes > 0) == (key in _standing.SINGLES) for key, job in jobs.items())
+    planned = {
+        key for key in _standing.SINGLES if jobs[key].kind != "xbert"
+    }  # whose epochs are set
+    assert {key for key, job in jobs.items() if job.minutes > 0} == planned
 
 
 def test_weights_of_an_ensemble_are_learned_on_the_dev_part(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.linear.forests import FEATURES, DenseLevel, random_forest, random_texts
 
@@ -159,6 +159,7 @@ def test_several_trees_rank_by_their_mean():
 @given(st.integers(0, 500), st.sampled_from(["path", "label"]), st.integers(1, 6))
 def test_clusters_that_are_given_rank_like_those_that_the_search_finds(seed, score, beam):
     forest, texts = random_forest(seed), random_texts(seed)
+    assume(forest.tree.depth > 1)  # else there are no clusters
     upper = LabelTree(forest.tree.parents[:-1])
     chunks = [forest.chunk(node) for node in range(forest.first_leaf)]
     found = forest_of(upper, chunks, FEATURES).rank(texts, beam, beam, score)
