@@ -20,6 +20,7 @@ from xmtc.core.errors import MissingExtra
 from xmtc.core.ranking import Ranking
 from xmtc.data.planted import planted
 from xmtc.models import auto, lightxml, linear_tree, trial, xr_transformer
+from xmtc.models.choice import TRIED
 
 DATA = planted(texts=200, labels=12)
 JOINED, (TAUGHT, NEURAL) = auto.JOINED, auto.LEARNERS
@@ -247,7 +248,7 @@ def test_the_command_line_shows_the_table_and_saves_an_ordinary_model(
     kind = json.loads((tmp_path / "model" / "manifest.json").read_text())["kind"]
     assert kind in xmtc.models.catalog.KINDS
     assert f"Trained {kind}" in output
-    said = json.loads((tmp_path / "model.run" / auto.TRIED).read_text())
+    said = json.loads((tmp_path / "model.run" / TRIED).read_text())
     assert [each["name"] for each in said["tried"]][:2] == ["linear_tree", "one_vs_all"]
     assert not list((tmp_path / "model.run").rglob("*.npy"))  # nothing that only a search needs
 

@@ -41,7 +41,7 @@ def command(
     same command is given again. Their log stays there, and curves if matplotlib is installed.
     """
     from xmtc.core import config, run, store
-    from xmtc.models import api, catalog
+    from xmtc.models import api, catalog, choice
     from xmtc.models.plan import plan
 
     values = config.merged(
@@ -71,8 +71,8 @@ def command(
     run.tidy(f"{out}.run")
     size = store.size_on_disk(out)
     if kind in catalog.RECIPES and not as_json:
-        rows, why = catalog.module_of(kind).table(f"{out}.run")
-        print_table(catalog.module_of(kind).COLUMNS, rows, words=2)
+        rows, why = choice.table(f"{out}.run")
+        print_table(choice.COLUMNS, rows, words=2)
         click.echo(why)
     result = {"kind": model.kind, "folder": out, "texts": len(dataset), "labels": len(model.labels),
               "seconds": round(duration, 3), "bytes": size}  # fmt: skip

@@ -6,13 +6,11 @@ linear_tree. It is an ordinary model of its own kind: nothing of auto is left in
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -25,6 +23,7 @@ from xmtc.core.errors import MissingExtra, XmtcError, require
 from xmtc.core.interfaces import Model
 from xmtc.evaluation.report import evaluate_ranking
 from xmtc.models import ensemble, lightxml, linear_tree, one_vs_all, xr_transformer
+from xmtc.models.choice import FIGURES, Choice, Tried
 from xmtc.models.cost import one_vs_all_costs, timed
 from xmtc.models.trial import (
     Memory,
@@ -44,9 +43,6 @@ TREE, ONE, JOINED, COMBINED = "linear_tree", "one_vs_all", "xr_transformer", "co
 LINEAR: dict[str, Any] = {TREE: linear_tree, ONE: one_vs_all}
 # What learns its encoder, the most promising first; the next one gets the time that is left.
 LEARNERS: dict[str, Any] = {"taught xr_transformer": xr_transformer, "lightxml": lightxml}
-TRIED = "tried.json"  # in the folder of the run: what was tried, and why what was kept was kept
-FIGURES = ("P@1", "P@3", "P@5", "nDCG@5")
-COLUMNS = ("tried", "", "minutes", *FIGURES)  # of the table
 WORTH_ASKING = 1_000_000  # texts times labels: what is smaller takes one_vs_all no time
 ONE_SHARE = 0.1  # of the time, for one_vs_all, which is slow with many labels
 DENSE = 5  # times linear_tree's time, for a tree that reads an encoder's vectors too
@@ -81,26 +77,6 @@ class Config:
         require(self.seed >= 0, "seed", self.seed, "must be 0 or more")
 
 
-@dataclass(frozen=True)
-class Tried:
-    """A line of the table: what a model reached on validation texts, or why it was not tried."""
-
-    name: str
-    minutes: float
-    figures: dict[str, float]  # empty when it was not tried
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The model that was kept, all that was tried, and why."""
-
-    model: Model
-    tried: tuple[Tried, ...]
-    kept: str
-    why: str
-
-
 def train(dataset: Dataset, config: Config) -> Model:
     """The best model that the time allows. A run that is kept says in tried.json what was tried."""
     return choose(dataset, config).model
@@ -116,21 +92,8 @@ def choose(dataset: Dataset, config: Config) -> Choice:
     else:
         with ExitStack() as stack:
             choice = Search(dataset, config, stack).choice()
-    _write(choice)
+    choice.write()
     return choice
-
-
-def table(folder: str | Path) -> tuple[list[list[str]], str]:
-    """(rows, why) of the tried.json in a run's folder; a row has the columns above."""
-    said = json.loads((Path(folder) / TRIED).read_text(encoding="utf-8"))
-    rows = []
-    for each in said["tried"]:
-        figures = [f"{each['figures'][name]:.2f}" if each["figures"] else "" for name in FIGURES]
-        kept = ["kept"] if each["name"] == said["kept"] else []
-        notes = [*kept, *([each["note"]] if each["note"] else [])]
-        minutes = f"{each['minutes']:.1f}" if each["minutes"] else ""
-        rows.append([each["name"], ": ".join(notes), minutes, *figures])
-    return rows, said["why"]
 
 
 def _nothing_to_compare(dataset: Dataset, config: Config) -> str:
@@ -151,14 +114,6 @@ def _split(dataset: Dataset, config: Config) -> tuple[Longs, Longs]:
     """The positions of the texts that are taught, and of those by which models are compared."""
     share = min(config.validation, config.most_validation / len(dataset))
     return dataset.split_rows(share, config.seed)
-
-
-def _write(choice: Choice) -> None:
-    folder = run.folder()
-    if folder is not None:
-        said = {"tried": [asdict(each) for each in choice.tried], "kept": choice.kept,
-                "why": choice.why}  # fmt: skip
-        (folder / TRIED).write_text(json.dumps(said, indent=1), encoding="utf-8")
 
 
 class Search:

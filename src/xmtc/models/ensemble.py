@@ -73,12 +73,8 @@ class Config:
                 "must not be negative, and must be 1 in all, e.g. 0.7,0.3")  # fmt: skip
         require(self.how != "round_robin" or not self.weights, "weights", self.weights,
                 "round_robin takes turns and has no weights; choose another how")  # fmt: skip
-        require(
-            not (self.validation and self.how == "round_robin"),
-            "validation",
-            self.validation,
-            "round_robin takes turns, there are no weights to learn; choose another how",
-        )
+        require(not (self.validation and self.how == "round_robin"), "validation", self.validation,
+                "round_robin takes turns and learns no weights; choose another how")  # fmt: skip
         require(not (self.validation and self.weights), "validation", self.validation,
                 "weights are given or learned, not both: leave one of the two out")  # fmt: skip
         require(bool(self.kinds) and set(self.kinds) <= set(catalog.KINDS), "kinds", self.kinds,

@@ -171,13 +171,13 @@ def _fill(path: Path, encoder: TextEncoder, frozen: int, tokens: Tokens) -> None
             places = [np.arange(ends[row], ends[row + 1]) for row in rows]
             states[np.concatenate(places)] = np.clip(found, -LARGEST, LARGEST).astype(dtype)
             advance(len(rows))
-    states.flush()  # type: ignore[attr-defined]
+    states.flush()
 
 
-def room_for(path: Path, dtype: Any, shape: tuple[int, int]) -> Array:
+def room_for(path: Path, dtype: Any, shape: tuple[int, int]) -> np.memmap[Any, Any]:
     """An array on disk, all of it allocated: a full disk is found now, not in the middle."""
     try:
-        states: Array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+        states = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
         if hasattr(os, "posix_fallocate"):
             with path.open("r+b") as file:
                 os.posix_fallocate(file.fileno(), 0, path.stat().st_size)

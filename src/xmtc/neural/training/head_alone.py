@@ -120,7 +120,7 @@ def _put_together(source: Source, path: Path) -> None:
         whole = room_for(draft, np.float32, shape)
         for start, stop in blocks(count, BLOCK):
             whole[start:stop] = np.load(parts[start])
-        whole.flush()  # type: ignore[attr-defined]
+        whole.flush()
         draft.rename(path)
     finally:
         draft.unlink(missing_ok=True)

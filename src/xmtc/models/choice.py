@@ -1,0 +1,55 @@
+"""What a search for the best model tried, what it kept and why: as a value, a file and a table."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from xmtc.core import run
+from xmtc.core.interfaces import Model
+
+TRIED = "tried.json"  # in the folder of the run: what was tried, and why what was kept was kept
+FIGURES = ("P@1", "P@3", "P@5", "nDCG@5")
+COLUMNS = ("tried", "", "minutes", *FIGURES)  # of the table
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A line of the table: what a model reached on validation texts, or why it was not tried."""
+
+    name: str
+    minutes: float
+    figures: dict[str, float]  # empty when it was not tried
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The model that was kept, all that was tried, and why."""
+
+    model: Model
+    tried: tuple[Tried, ...]
+    kept: str
+    why: str
+
+    def write(self) -> None:
+        """Into the folder of the run, where there is one; without the model."""
+        folder = run.folder()
+        if folder is not None:
+            said = {"tried": [asdict(each) for each in self.tried], "kept": self.kept,
+                    "why": self.why}  # fmt: skip
+            (folder / TRIED).write_text(json.dumps(said, indent=1), encoding="utf-8")
+
+
+def table(folder: str | Path) -> tuple[list[list[str]], str]:
+    """(rows, why) of the tried.json in a run's folder; a row has the columns above."""
+    said = json.loads((Path(folder) / TRIED).read_text(encoding="utf-8"))
+    rows = []
+    for each in said["tried"]:
+        figures = [f"{each['figures'][name]:.2f}" if each["figures"] else "" for name in FIGURES]
+        kept = ["kept"] if each["name"] == said["kept"] else []
+        notes = [*kept, *([each["note"]] if each["note"] else [])]
+        minutes = f"{each['minutes']:.1f}" if each["minutes"] else ""
+        rows.append([each["name"], ": ".join(notes), minutes, *figures])
+    return rows, said["why"]
