@@ -19,9 +19,11 @@ SETTINGS: dict[str, Any] = {
     "data": ["eurlex4k-proxy", "debian-deps"],
     "systems": list(SYSTEMS),
     "k": 10,
+    "training": {"precision": "bf16"},
     "remarks": [
-        "xr_transformer: default settings and the bundled MiniLM, as many epochs as fit --minutes, "
-        "by a probe beforehand, the last weights count; epochs=0: the encoder does not learn",
+        "xr_transformer: default settings and the bundled MiniLM, but for matrix products in bf16 "
+        "(decision 14), as many epochs as fit --minutes, by a probe beforehand, the last weights "
+        "count; epochs=0: the encoder does not learn",
         "linear_tree: default settings; all systems: all training texts",
         "the test texts are ranked once by each system, after everything was chosen",
         *lightxml.SETTINGS["remarks"][4:6],
@@ -73,13 +75,13 @@ def _beside(
 
 def read_job(name: str, options: Options) -> Job:
     """Every text is read once."""
-    settings = {"training": {"epochs": 0, "seed": options.seed}}
+    settings = {"training": {**SETTINGS["training"], "epochs": 0, "seed": options.seed}}
     return Job("xr_transformer-read", "xr_transformer", name, settings)
 
 
 def taught_job(name: str, options: Options) -> Job:
     """As many epochs as fit."""
-    settings = {"training": {"seed": options.seed}}
+    settings = {"training": {**SETTINGS["training"], "seed": options.seed}}
     return Job("xr_transformer-taught", "xr_transformer", name, settings, minutes=options.minutes)
 
 

@@ -17,7 +17,7 @@ AVERAGED = ("linear_tree", "lightxml")  # if both are shown, so is their average
 # What fits into some minutes on two cores: the first words only, little of the encoder learns.
 SETTINGS: dict[str, dict[str, Any]] = {
     "lightxml": {
-        "encoder": {"max_tokens": 32, "trainable_layers": 1},
+        "encoder": {"max_tokens": 24, "trainable_layers": 1},
         "training": {"epochs": 1, "batch": 64},
     }
 }
