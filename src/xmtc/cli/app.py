@@ -29,7 +29,7 @@ COMMANDS = {
     "explain": ("xmtc.cli.explain", "Show which words spoke for and against a label."),
     "update": ("xmtc.cli.update", "Teach a linear_tree more texts and new labels."),
     "combine": ("xmtc.cli.combine", "Make one model of several, with learned weights if you like."),
-    "labels": ("xmtc.cli.labels", "Add labels to a linear_tree, or remove some."),
+    "labels": ("xmtc.cli.labels", "Add labels to a linear_tree or a gudn, or remove some."),
     "inspect": ("xmtc.cli.inspect", "Show what is in a model folder."),
     "settings": ("xmtc.cli.settings", "List the settings of a kind of model."),
     "encoders": ("xmtc.cli.encoders", "List the encoders that neural models can use here."),
