@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from xmtc.core.errors import XmtcError, did_you_mean
+from xmtc.core.errors import XmtcError, did_you_mean, memory_errors
 from xmtc.version import VERSION
 
 # command -> (module, one line for the overview, so that --help need not import the commands)
@@ -93,7 +93,8 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None) -> int:
     """Run a command line; returns the exit code."""
     try:
-        result: Any = app.main(arguments, prog_name="xmtc", standalone_mode=False)
+        with memory_errors():
+            result: Any = app.main(arguments, prog_name="xmtc", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
         error.show()
