@@ -18,7 +18,8 @@ import importlib.util
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -69,7 +70,7 @@ def main(arguments: Sequence[str], home: Path = HOME) -> int:
 def _run_all(asked: argparse.Namespace, home: Path) -> int:
     """Every benchmark, then every cell of the results; with a budget, only such cells."""
     codes = [
-        _run(asked, kind, name, home)
+        _tried(partial(_run, asked, kind, name, home), f"{kind} {name}")
         for kind in KINDS for name in _names(kind, home)
         if asked.budget is None and name != RESULTS
     ]  # fmt: skip
@@ -95,11 +96,17 @@ def _run_cells(asked: argparse.Namespace, home: Path, hours: float) -> int:
                 "minutes.")  # fmt: skip
             return code
         tried.add((data, model))
-        try:
-            code = max(code, _run_cell(asked, data, model, home))
-        except (BenchmarkError, XmtcError) as problem:
-            say(f"{data} {model} could not be run: {problem}")
-            code = 2
+        cell = partial(_run_cell, asked, data, model, home)
+        code = max(code, _tried(cell, f"{data} {model}"))
+
+
+def _tried(run: Callable[[], int], what: str) -> int:
+    """Its code; one of many that cannot run does not keep the others from it."""
+    try:
+        return run()
+    except (BenchmarkError, XmtcError) as problem:
+        say(f"{what} could not be run: {problem}")
+        return 2
 
 
 def _run_cell(asked: argparse.Namespace, data: str, model: str, home: Path) -> int:

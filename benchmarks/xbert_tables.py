@@ -9,6 +9,7 @@ from benchmarks.neural_tables import Cells, newest
 from benchmarks.quality import xbert
 from benchmarks.quality._cells import KS
 from benchmarks.tables import Record, captions, claims_table, markdown, none_yet, short
+from xmtc.evaluation.report import relative_improvement
 
 
 def stages(found: Sequence[Record], plot: str) -> str:
@@ -48,7 +49,8 @@ def gains(row: Measurement, base: Measurement | None) -> str:
     """Relative improvement in percent, P@1/3/5."""
     if base is None or base is row:
         return ""
-    return "/".join(f"{100 * (row[f'P@{k}'] / base[f'P@{k}'] - 1):+.2f}" for k in KS)
+    gained = relative_improvement({f"P@{k}": row[f"P@{k}"] for k in KS}, base)
+    return "/".join(f"{gain:+.2f}" for gain in gained.values())
 
 
 def ensembles(found: Sequence[Record], plot: str) -> str:

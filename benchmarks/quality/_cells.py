@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,11 +93,13 @@ def trained(
 
 def kept(place: Path, asked: dict[str, Any], make: Callable[[], Measurement]) -> Measurement:
     """What was made here before for the same question, or is made now; failures are not kept."""
-    if _read(place / "asked.json") != asked:
+    done = _read(place / "figures.json")
+    of_no_commit = done.get("trained_dirty") and not source()["dirty"]
+    if of_no_commit or _read(place / "asked.json") != asked:
         shutil.rmtree(place, ignore_errors=True)  # of another training, whole or not
         place.mkdir(parents=True)
         (place / "asked.json").write_text(json.dumps(asked))
-    done = _read(place / "figures.json")
+        done = {}
     if done:
         say(f"{place.name}: trained before, at commit {done['trained_commit']}")
         return done
@@ -140,7 +142,8 @@ def cell(job: Job, options: Options, k: int, limit: float | None = None) -> Meas
 
 def without_run(cost: Measurement) -> Measurement:
     """What a training cost, without how it went."""
-    return {name: value for name, value in cost.items() if name not in ("curve", "was_resumed")}
+    gone = {"curve"} if cost.get("was_resumed") else {"curve", "was_resumed"}
+    return {name: value for name, value in cost.items() if name not in gone}
 
 
 def together(costs: Sequence[Measurement]) -> Measurement:
@@ -186,24 +189,20 @@ def _train(job: Job, options: Options, place: Path) -> Measurement:
     say(f"{job.data}, {job.name}: training, {config.get('training', {}).get('epochs', '')} epochs")
     kept = job.goes_on_from and options.work / f"{job.data}-{job.goes_on_from}"
     folder = (kept or place) / "run"
-    log, goes_on = folder / "log.jsonl", not kept and (folder / "checkpoints").exists()
-    if not kept and not (goes_on and log.exists()):
-        shutil.rmtree(folder, ignore_errors=True)  # without its log, nobody knows how long it took
-        goes_on = False
+    before = 0.0 if kept else _begun(place, folder)
     forget_peak()
     if job.shares_reading:  # this process ends with the training
         os.environ["XMTC_CACHE"] = str(options.work / "cache")
     model, cost = timed(lambda: xmtc.train(job.kind, part, config, run=folder))
     memory = peak()
     xmtc.save(model, place / "model", overwrite=True)
-    lines = lines_of(log)
-    seconds = _at_work(lines) if goes_on else cost.seconds
+    lines, seconds = lines_of(folder / "log.jsonl"), before + cost.seconds
     return {
         "train_texts": len(part), "labels": len(part.labels),
         "train_seconds": round(seconds, 1), "train_cpu_seconds": round(cost.cpu_seconds, 1),
         "peak_mb": round(memory, 1), "model_mb": round(_bytes_in(place / "model") / MEGABYTE, 1),
         "epochs": config.get("training", {}).get("epochs", 0),
-        "curve": _curve(lines, seconds), "config": config, "was_resumed": goes_on,
+        "curve": _curve(lines, seconds), "config": config, "was_resumed": before > 0,
         "trained_commit": source()["commit"][:9], "trained_dirty": source()["dirty"],
     }  # fmt: skip
 
@@ -281,13 +280,18 @@ def lines_of(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
 
-def _at_work(lines: Sequence[dict[str, Any]]) -> float:
-    """Seconds between the lines of a log; those before it went on from a checkpoint are a break."""
-    return sum(
-        float(after["time"] - before["time"])
-        for before, after in pairwise(lines)
-        if "note" not in after
-    )
+def _begun(place: Path, folder: Path) -> float:
+    """Seconds that earlier tries of this training worked, each until the last thing it wrote.
+
+    A run of which this is not known begins anew.
+    """
+    last = _read(place / "begun.json")
+    if not last:
+        shutil.rmtree(folder, ignore_errors=True)
+    wrote = max((path.stat().st_mtime for path in folder.rglob("*")), default=0.0)
+    before = last["before"] + max(0.0, wrote - last["at"]) if last and wrote else 0.0
+    (place / "begun.json").write_text(json.dumps({"before": before, "at": time.time()}))
+    return float(before)
 
 
 def _curve(lines: Sequence[dict[str, Any]], seconds: float) -> list[dict[str, float]]:
@@ -312,15 +316,19 @@ def measured(
     model: Model, options: Options, data: str, k: int = 10, names: Sequence[str] = METRICS
 ) -> Measurement:
     """Quality on the test part, and the speed of many texts and of one, from raw text."""
-    import xmtc
-
     test = asked(options, data).named_in(model.labels)
     model.rank(list(test.texts[:32]), k)
     ranking, cost = timed(lambda: model.rank(test.texts, k))
-    single = latency(lambda text: xmtc.predict(model, [text], k=5), list(test.texts))
     found = _figures.quality_of(ranking, test, model.trained_on, names)
-    return {**found, "texts_per_second": len(test) / cost.seconds, **_by_batch(model, test.texts),
-            **single}  # fmt: skip
+    return {**found, "texts_per_second": len(test) / cost.seconds, **latencies(model, test.texts)}
+
+
+def latencies(model: Model, texts: Sequence[str]) -> Measurement:
+    """Milliseconds per text, one at a time and some together, from raw text to names."""
+    import xmtc
+
+    single = latency(lambda text: xmtc.predict(model, [text], k=5), list(texts))
+    return {**_by_batch(model, texts), **single}
 
 
 def _by_batch(model: Model, texts: Sequence[str]) -> Measurement:

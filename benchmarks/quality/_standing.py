@@ -5,7 +5,7 @@ Rows of other benchmarks' records count too.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -20,6 +20,8 @@ FIRST = DATA[0]  # where every system is compared
 OWN = "quality_results"
 # One neural model each; the best two of the first data set are shown on others.
 SINGLES = ("lightxml", "xr_transformer", "xbert-1", "aplc", "gudn", "label_attention", "xml_cnn")
+# Systems that learn for as many minutes as they are given.
+TIMED = (*SINGLES, "xbert-6", "learned", "auto", "xrt", "xrt-published")
 Cell = tuple[str, str]  # data set and system
 Cells = dict[Cell, tuple[Measurement, Record]]
 
@@ -48,7 +50,7 @@ def peer_key(contender: str, trees: int) -> str:
 
 
 def standing(results: Path = RESULTS) -> Cells:
-    """The newest row of each cell; one that was made with today's default settings comes first."""
+    """The row of each cell that counts most, see `_worth`."""
     found: dict[Cell, list[tuple[Measurement, Record]]] = {}
     for file in (OWN, "quality_linear_tree", *NAMES):
         for record in records(file, results):
@@ -56,7 +58,7 @@ def standing(results: Path = RESULTS) -> Cells:
                 data, key = row.get("data", FIRST), _key(file, row)
                 if key and data in DATA and not row.get("trained_dirty"):
                     found.setdefault((data, key), []).append((row, record))
-    return {cell: max(rows, key=_worth) for cell, rows in found.items()}
+    return {cell: max(rows, key=partial(_worth, cell[1])) for cell, rows in found.items()}
 
 
 def same_defaults(row: Measurement) -> bool:
@@ -78,9 +80,14 @@ def _mean(row: Measurement) -> float:
     return mean(float(row[f"P@{k}"]) for k in KS)
 
 
-def _worth(cell: tuple[Measurement, Record]) -> tuple[bool, str]:
+def _worth(
+    key: str, cell: tuple[Measurement, Record]
+) -> tuple[bool, bool, bool, float, str]:  # fmt: skip
+    """What counts first: today's settings, no failure, two threads, more minutes, the newest."""
     row, record = cell
-    return same_defaults(row), record["date"]
+    minutes = float(row.get("minutes", 0)) if key in TIMED else 0.0
+    return (same_defaults(row), "failed" not in row, row.get("threads", 2) > 1, minutes,
+            record["date"])  # fmt: skip
 
 
 @cache

@@ -233,7 +233,7 @@ def _peer(mode: str) -> Callable[[str, Options], Measurement]:
 def ask_peer(mode: str, name: str, options: Options) -> Measurement:
     """XR-Transformer in its own environment; the same weights, features and minutes."""
 
-    tokens = SETTINGS["tokens_of_peer"][name]
+    tokens = SETTINGS["tokens_of_peer"].get(name, 256)
     task = {"mode": mode, "minutes": options.minutes, "k": SETTINGS["k"], "tokens": tokens,
             "threads": options.threads, "seed": options.seed,
             "rate": SETTINGS["learning_rate_of_peer"]}  # fmt: skip

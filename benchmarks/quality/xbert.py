@@ -15,6 +15,7 @@ from benchmarks.process import alone
 from benchmarks.quality import _cells, _figures
 from benchmarks.quality._cells import KS, Job
 from benchmarks.quality.xr_transformer import taught_job
+from xmtc.evaluation.report import relative_improvement
 
 VECTORS = {"text": "label text", "pifa": "PIFA"}
 MATCHERS = {"linear": "linear", "xttention": "X-ttention", "transformer": "transformer"}
@@ -145,7 +146,7 @@ def mean_of(row: Measurement) -> float:
 def _ahead(name: str, ours: Measurement, parabel: Measurement) -> list[Claim]:
     claims = []
     for metric, wanted in AHEAD.items():
-        gain = 100 * (ours[metric] / parabel[metric] - 1)
+        gain = relative_improvement({metric: ours[metric]}, parabel)[metric]
         claims.append(Claim(f"{name}: {ours['system']}, {metric} {wanted:g} % above Parabel T=3's "
                             "(percent)", gain >= wanted, gain))  # fmt: skip
     return claims
@@ -209,6 +210,24 @@ def together(
     places, costs = zip(*pairs, strict=True)
     return {**_cells.together(costs), "members": len(places),
             **_figures_of(places, name, options)}  # fmt: skip
+
+
+def speed(
+    ranker: str, kinds: Sequence[str], seeds: Sequence[int], name: str, options: Options
+) -> Measurement:
+    """Milliseconds in which all of them together rank a text."""
+    places = [_model(ranker, name, options, kind, "transformer", seed)[0]
+              for kind, seed in product(kinds, seeds)]  # fmt: skip
+    return alone(_speed, places, name, options)
+
+
+def _speed(places: Sequence[Path], name: str, options: Options) -> Measurement:
+    import xmtc
+    from xmtc.models import ensemble
+
+    xmtc.set_threads(options.threads)
+    model = ensemble.of([xmtc.load(place) for place in places])
+    return _cells.latencies(model, _cells.asked(options, name).texts)
 
 
 def other_job(key: str, name: str, options: Options) -> Job:

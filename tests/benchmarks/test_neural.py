@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+
 import pytest
 from benchmarks import neural_tables, plots
 from benchmarks.kit import Options
@@ -41,12 +44,23 @@ def test_what_failed_or_was_not_run_is_claimed_nothing_of():
     assert negatives.check([]) == []
 
 
-def test_the_log_gives_a_curve_by_minute_and_a_break_does_not_count():
-    lines = [{"step": 1, "loss": 1.0, "time": 100.0}, {"step": 2, "P@1": 5.123, "time": 160.0},
-             {"step": 2, "note": "goes on from a checkpoint", "time": 9000.0},
-             {"step": 3, "P@1": 6.0, "time": 9060.0}]  # fmt: skip
-    assert _cells._at_work(lines) == 120
-    assert _cells._curve(lines[:2], 90.0) == [{"minute": 1.5, "step": 2, "P@1": 5.12}]
+def test_a_training_that_goes_on_counts_what_was_done_and_not_the_break(tmp_path):
+    run, begun = tmp_path / "run", tmp_path / "begun.json"
+    (run / "level0").mkdir(parents=True)
+    assert _cells._begun(tmp_path, run) == 0
+    assert not run.exists()  # nobody knows how long it took
+    (run / "level0" / "checkpoints").mkdir(parents=True)
+    for path in (run, run / "level0"):
+        os.utime(path, (1000, 1000))
+    os.utime(run / "level0" / "checkpoints", (1060, 1060))
+    begun.write_text('{"before": 5.0, "at": 1000.0}')
+    assert _cells._begun(tmp_path, run) == 65
+    assert json.loads(begun.read_text())["before"] == 65
+
+
+def test_the_log_gives_a_curve_by_minute():
+    lines = [{"step": 1, "loss": 1.0, "time": 100.0}, {"step": 2, "P@1": 5.123, "time": 160.0}]
+    assert _cells._curve(lines, 90.0) == [{"minute": 1.5, "step": 2, "P@1": 5.12}]
     assert _cells._curve([], 1.0) == []
 
 
@@ -67,6 +81,15 @@ def test_a_model_is_trained_once_and_again_when_more_is_asked(tmp_path, monkeypa
     assert len(made) == 1
     _cells.trained(job, Options(work=tmp_path, seed=1))
     assert len(made) == 2
+
+
+@pytest.mark.parametrize("dirty", [True, False])
+def test_a_model_of_no_commit_is_trained_again_once_there_is_one(dirty, tmp_path, monkeypatch):
+    monkeypatch.setattr(_cells, "source", lambda: {"dirty": dirty, "commit": "abc"})
+    figures = {"trained_commit": "abc", "trained_dirty": True, "peak_mb": 1.0}
+    made = [_cells.kept(tmp_path / "a", {"asked": 1}, lambda n=n: {**figures, "n": n})
+            for n in range(2)]  # fmt: skip
+    assert made[1]["n"] == (0 if dirty else 1)
 
 
 def test_tables_show_the_newest_cells_of_clean_code():

@@ -46,10 +46,13 @@ def test_a_cell_has_all_figures_and_a_ranking(task):
     figures = at_work.measure(Toy(), task)
     assert set(figures) == {"fit_seconds", "fit_cpu_seconds", "peak_mb", "model_mb", "rank_seconds",
                             "single_p50_ms", "single_p99_ms", "single_texts"}  # fmt: skip
-    assert 15 < figures["peak_mb"] < 100
     assert figures["single_texts"] == 30
     ranking = linear_tree._ranking(Path(task.folder))
     assert (ranking.labels[:, 0] == np.arange(30)).all()
+
+
+def test_a_cell_says_how_much_memory_training_took(task):
+    assert in_some_try(lambda: at_work.measure(Toy(), task)["peak_mb"], 15, 100)
 
 
 def test_the_file_for_omikuji_holds_the_same_data(task):
@@ -95,11 +98,19 @@ def test_failures_are_rows_and_not_the_end(monkeypatch):
 
 @LINUX
 def test_peak_memory_counts_from_where_it_was_forgotten():
-    np.ones(20_000_000)
-    forget_peak()
-    before = resident()
-    np.ones(5_000_000)
-    assert 35 < peak() - before < 100
+    def growth():
+        np.ones(20_000_000)
+        forget_peak()
+        before = resident()
+        np.ones(5_000_000)
+        return peak() - before
+
+    assert in_some_try(growth, 35, 100)
+
+
+def in_some_try(figure, least, most):
+    """A busy system takes memory away that this process does not use, also while it is measured."""
+    return any(least < figure() < most for _ in range(5))
 
 
 def test_work_alone_happens_elsewhere():

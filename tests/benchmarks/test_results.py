@@ -85,12 +85,36 @@ def test_a_row_with_the_settings_of_today_comes_before_a_newer_one_without(tmp_p
         ("pecos", {"failed": "> 60 min"}, True),
         ("xrt", {"minutes": 30.0}, True),
         ("xrt", {"minutes": 20.0}, False),
+        ("pecos", {"threads": 1}, False),
+        ("pecos", {"threads": 2}, True),
         ("auto", {"minutes": 60.0, "defaults": {"auto": _cells.defaults("auto")}}, True),
     ],
 )
 def test_what_is_measured_with_other_settings_or_minutes_is_measured_again(key, changes, fit):
     options = Options(minutes=30.0)
     assert results.is_fit(key, row(key, **changes), own(), options) is fit
+
+
+def test_a_row_that_lacks_a_figure_is_measured_again():
+    lacking = row("pecos")
+    del lacking["single_p50_ms"]
+    assert not results.is_fit("pecos", lacking, own(), Options())
+
+
+def test_a_failure_or_fewer_minutes_do_not_hide_an_older_row(tmp_path):
+    usual = {"threads": 2, "minutes": 30}
+    worse = [row("xrt", p5=1.0, **{**usual, **change})
+             for change in ({"failed": "OOM"}, {"threads": 1}, {"minutes": 5})]  # fmt: skip
+    lines = [own(row("xrt", **usual), date="2026-01"),
+             *(own(each, date="2026-02") for each in worse)]  # fmt: skip
+    cells = _standing.standing(written(tmp_path, quality_results=lines))
+    assert cells["eurlex4k-proxy", "xrt"][0]["P@5"] == 50.0
+
+
+def test_minutes_of_a_benchmark_say_nothing_of_its_linear_rows(tmp_path):
+    lines = [own(row(p5=40.0, minutes=30), date="2026-01"), own(row(), date="2026-02")]
+    cells = _standing.standing(written(tmp_path, quality_results=lines))
+    assert cells["eurlex4k-proxy", "linear_tree"][0]["P@5"] == 50.0
 
 
 def test_a_failure_elsewhere_may_have_had_a_shorter_limit():

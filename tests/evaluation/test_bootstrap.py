@@ -78,7 +78,7 @@ def test_a_ranking_does_not_differ_from_itself(make_case, seed):
     )
     for difference in same.values():
         assert (difference.estimate, difference.low, difference.high) == (0, 0, 0)
-        assert (difference.first_better, difference.p) == (0.5, 1)
+        assert (difference.better, difference.p) == (0.5, 1)
 
 
 def first_labels(won, lost, even):
@@ -117,7 +117,7 @@ def test_the_other_way_round_a_difference_is_the_same_with_its_signs_changed(won
     assert (back.estimate, back.low, back.high) == pytest.approx(
         (-there.estimate, -there.high, -there.low)
     )
-    assert (back.p, back.first_better) == (there.p, pytest.approx(1 - there.first_better))
+    assert (back.p, back.better) == (there.p, pytest.approx(1 - there.better))
 
 
 def test_p_is_about_that_of_mcnemars_test():
@@ -135,8 +135,8 @@ def test_a_clearly_better_ranking_is_recognised(make_case):
     gain = paired_difference(better, worse, case.relevant, ks=(1,), resamples=200)["P@1"]
     loss = paired_difference(worse, better, case.relevant, ks=(1,), resamples=200)["P@1"]
     assert 0 < gain.low <= gain.estimate <= gain.high
-    assert gain.first_better == 1
-    assert (loss.estimate, loss.first_better) == (-gain.estimate, 0)
+    assert gain.better == 1
+    assert (loss.estimate, loss.better) == (-gain.estimate, 0)
 
 
 def test_no_texts_give_intervals_without_information(make_case):

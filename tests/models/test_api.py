@@ -185,3 +185,11 @@ def test_one_nested_setting_leaves_the_others_at_their_defaults():
     model = xmtc.train("linear_tree", planted(), tree={"seed": 3})
     assert model.config.tree.seed == 3
     assert model.config.tree.max_leaf == linear_tree.Config().tree.max_leaf == 100
+
+
+def test_a_threshold_decides_upon_all_labels_whatever_k():
+    many = [[f"label {n}" for n in range(8)]] * 20
+    data = xmtc.Dataset.of([f"the same text {n}" for n in range(20)], many)
+    model = xmtc.train("most_frequent", data)
+    for ks in ((1,), (1, 3, 5)):
+        assert xmtc.evaluate(model, data, ks, threshold=0.5).metrics["micro F1"] == 100

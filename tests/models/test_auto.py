@@ -95,10 +95,14 @@ def test_what_is_kept_is_never_below_linear_tree_on_validation(seed, metric, bad
         patch.setattr(xr_transformer, "train", stubborn)
         if bad:
             patch.setattr(xr_transformer, "of_vectors", lambda data, *rest: stubborn(data, rest))
-        data = planted(texts=60, labels=8, seed=seed)
-        choice = auto.choose(data, quick(metric=metric, seed=seed))
-    found = figures(choice)
+        patch.setattr(auto.Search, "_whole", lambda search, name: search.members[name])
+        data, config = planted(texts=60, labels=8, seed=seed), quick(metric=metric, seed=seed)
+        choice = auto.choose(data, config)
+    found, held_out = figures(choice), data.take(auto._split(data, config)[1])
     assert found[choice.kept][metric] >= found[auto.TREE][metric]
+    assert xmtc.evaluate(choice.model, held_out).metrics[metric] == pytest.approx(
+        found[choice.kept][metric]
+    )
     assert found[auto.COMBINED][metric] >= max(found[name][metric] for name in found) - 1e-6
 
 
@@ -142,6 +146,17 @@ def test_what_fails_is_said_and_the_others_go_on(quick_probe, monkeypatch):
     assert figures(choice)[NEURAL]
 
 
+def test_what_needs_too_much_memory_leaves_the_others(quick_probe, monkeypatch):
+    def too_large(*_):
+        raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
+
+    monkeypatch.setattr(xr_transformer, "train", too_large)
+    choice = auto.choose(DATA, quick())
+    assert "failed: " in choice.tried[3].note
+    assert "allocate memory" in choice.tried[3].note
+    assert figures(choice)[NEURAL]
+
+
 def test_an_encoder_that_is_missing_leaves_the_linear_models():
     nowhere = {"xr_transformer": {"encoder": {"name": "no-such-encoder"}}}
     choice = auto.choose(DATA, quick(**nowhere))
@@ -164,6 +179,23 @@ def test_texts_are_cut_where_reading_them_would_take_too_long(quick_probe, monke
     assert trial.cut_to(quick(**long).lightxml, 256).encoder.max_tokens == 128
 
 
+def test_a_probe_finds_nothing_that_was_kept_before(tmp_path, monkeypatch):
+    monkeypatch.setenv("XMTC_CACHE", str(tmp_path / "lasting"))
+    found = []
+
+    def train(texts, config):
+        with run.cache() as place:
+            found.append((place, list(place.iterdir())))
+            (place / "states").touch()
+
+    trial.learning_speed(DATA, SimpleNamespace(train=train), quick().lightxml)
+    assert len({place for place, _ in found}) == len(found) == 4
+    assert all(not kept for _, kept in found)
+    assert not (tmp_path / "lasting").exists()
+    with run.cache() as place:
+        assert place == tmp_path / "lasting"
+
+
 def test_one_vs_all_gets_a_tenth_of_the_time(monkeypatch):
     spent = SimpleNamespace(spent=SimpleNamespace(seconds=100.0))
     monkeypatch.setattr(auto, "WORTH_ASKING", 0)
@@ -180,6 +212,7 @@ def test_features_and_few_texts_are_for_linear_tree():
     bare = xmtc.Dataset((), DATA.relevant, DATA.labels, model.encode(DATA.texts))
     assert "no texts" in auto.choose(bare, quick()).why
     assert "too few texts" in auto.choose(planted(texts=20, labels=4), quick()).why
+    assert "too few texts" in auto.choose(planted(texts=40, labels=4), quick(validation=0.8)).why
     rare = xmtc.Dataset.of(["a text"] * 60, [["label"], *[[]] * 59])
     assert "too few texts" in auto.choose(rare, quick()).why
 

@@ -135,6 +135,24 @@ def test_levels_over_a_tree_learn_too_and_come_back_from_disk(tmp_path):
     assert (before.scores == after.scores).all()
 
 
+def test_what_labels_share_begins_with_what_the_level_above_learned(monkeypatch):
+    from xmtc.neural.training import loop
+
+    seen = []
+
+    def fit(task, *_):
+        layers = task.task.net.head.layers
+        seen.append([layer.weight.detach().clone() for layer in layers])
+        with torch.no_grad():
+            for layer in layers:
+                layer.weight += 1
+
+    monkeypatch.setattr(loop, "fit", fit)
+    config = {**quick_settings("label_attention"), **DEEP}
+    xmtc.train("label_attention", planted(texts=60, labels=12), config)
+    assert all(torch.equal(two, one + 1) for one, two in zip(*seen[:2], strict=True))
+
+
 def test_scores_are_products_down_the_tree():
     model = xmtc.train("label_attention", planted(texts=60), quick_settings(
         "label_attention", **DEEP, training={"epochs": 2}))  # fmt: skip

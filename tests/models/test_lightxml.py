@@ -18,10 +18,12 @@ from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
 from xmtc.data.planted import planted
 from xmtc.models import lightxml
+from xmtc.models.validating import split_off
 from xmtc.neural.encoders import attention
 from xmtc.neural.heads.candidates import candidates_of, hardest_clusters
 from xmtc.neural.heads.flat import Flat
 from xmtc.neural.heads.two_level import TwoLevel
+from xmtc.neural.settings import TrainingConfig
 from xmtc.neural.training import head_alone, lesson, loop
 
 # The worked example of the specification, 8.5: four clusters of eight labels.
@@ -326,3 +328,9 @@ def test_the_default_learns_from_the_data_set_that_ships():
     blind = xmtc.train("most_frequent", some)
     floor = xmtc.evaluate(blind, few).metrics["P@1"]
     assert xmtc.evaluate(model, few).metrics["P@1"] > floor + 5
+
+
+def test_texts_held_out_without_any_label_are_refused():
+    bare = xmtc.Dataset.of([f"text {n}" for n in range(40)], [["a"], ["b"], *[[]] * 38])
+    with pytest.raises(xmtc.ConfigError, match=r"none of the texts held out carries a label"):
+        split_off(bare, TrainingConfig(validation=0.1))

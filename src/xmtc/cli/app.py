@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from xmtc.core.errors import XmtcError, did_you_mean
+from xmtc.core.errors import XmtcError, did_you_mean, memory_errors
 from xmtc.version import VERSION
 
 # command -> (module, one line for the overview, so that --help need not import the commands)
@@ -29,7 +29,7 @@ COMMANDS = {
     "explain": ("xmtc.cli.explain", "Show which words spoke for and against a label."),
     "update": ("xmtc.cli.update", "Teach a linear_tree more texts and new labels."),
     "combine": ("xmtc.cli.combine", "Make one model of several, with learned weights if you like."),
-    "labels": ("xmtc.cli.labels", "Add labels to a linear_tree, or remove some."),
+    "labels": ("xmtc.cli.labels", "Add labels to a linear_tree or a gudn, or remove some."),
     "inspect": ("xmtc.cli.inspect", "Show what is in a model folder."),
     "settings": ("xmtc.cli.settings", "List the settings of a kind of model."),
     "encoders": ("xmtc.cli.encoders", "List the encoders that neural models can use here."),
@@ -93,7 +93,8 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None) -> int:
     """Run a command line; returns the exit code."""
     try:
-        result: Any = app.main(arguments, prog_name="xmtc", standalone_mode=False)
+        with memory_errors():
+            result: Any = app.main(arguments, prog_name="xmtc", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
         error.show()

@@ -48,7 +48,7 @@ class Tried:
 def command(kinds: tuple[str, ...], as_json: bool) -> None:
     """Train on Debian's package descriptions; predict what a package will depend on.
 
-    linear_tree, lightxml and their average side by side, in some ten minutes on two cores.
+    linear_tree, lightxml and their average (of log odds) side by side; ten minutes on two cores.
     lightxml needs `xmtc[neural]`; without it the linear models are shown, in a minute.
     """
     from xmtc import datasets

@@ -33,7 +33,7 @@ memory_option = click.option(
 )  # fmt: skip
 minutes_option = click.option(
     "--minutes", type=click.FloatRange(0, min_open=True),
-    help="Longest time to train; of the neural kinds, for auto.",
+    help="Longest time to train; of what needs PyTorch, for `xmtc train auto` only.",
 )  # fmt: skip
 
 

@@ -70,12 +70,12 @@ def command(
     api.save(model, out, overwrite)
     run.tidy(f"{out}.run")
     size = store.size_on_disk(out)
-    if kind in catalog.RECIPES and not as_json:
-        rows, why = choice.table(f"{out}.run")
-        print_table(choice.COLUMNS, rows, words=2)
-        click.echo(why)
+    chosen = choice.read(f"{out}.run") if kind in catalog.RECIPES else {}
+    if chosen and not as_json:
+        print_table(choice.COLUMNS, choice.table(chosen), words=2)
+        click.echo(chosen["why"])
     result = {"kind": model.kind, "folder": out, "texts": len(dataset), "labels": len(model.labels),
-              "seconds": round(duration, 3), "bytes": size}  # fmt: skip
+              "seconds": round(duration, 3), "bytes": size, **chosen}  # fmt: skip
     if as_json:
         print_json(result)
     else:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class XmtcError(Exception):
@@ -30,6 +31,17 @@ def require(holds: bool, setting: str, value: object, advice: str) -> None:
     """Check one setting: `require(k >= 1, "k", k, "must be at least 1")`."""
     if not holds:
         raise ConfigError(f"{setting}={value!r}: {advice}")
+
+
+@contextmanager
+def memory_errors() -> Iterator[None]:
+    """Inside, PyTorch's way to say that memory ran out, a RuntimeError, becomes Python's."""
+    try:
+        yield
+    except RuntimeError as problem:
+        if "allocate memory" in str(problem) or "out of memory" in str(problem):
+            raise MemoryError(str(problem)) from problem
+        raise
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -57,6 +57,18 @@ def below(name: str) -> Iterator[None]:
 
 
 @contextmanager
+def tried_out() -> Iterator[None]:
+    """What is trained inside leaves nothing behind, and finds nothing that was kept before."""
+    lasting = os.environ.pop("XMTC_CACHE", None)
+    try:
+        with tempfile.TemporaryDirectory(prefix="xmtc-") as passing, kept_in(passing):
+            yield
+    finally:
+        if lasting is not None:
+            os.environ["XMTC_CACHE"] = lasting
+
+
+@contextmanager
 def cache() -> Iterator[Path]:
     """Where to keep what can be computed again: XMTC_CACHE, else the run's folder, else nowhere."""
     lasting = os.environ.get("XMTC_CACHE") or (_folders and str(_folders[-1] / "cache"))

@@ -17,18 +17,18 @@ from xmtc.evaluation.measures import Measures
 from xmtc.evaluation.tally import Evidence, add_up, evidence, finish
 
 _NUMBERS_AT_ONCE = 2**22  # draws x texts (or labels) held at a time: 32 MB each
-_PAIRED_RESAMPLES = 1000
+PAIRED_RESAMPLES = 1000
 _EQUAL = 1e-9  # differences below this are rounding
 
 
 @dataclass(frozen=True)
 class Difference:
-    """First minus second ranking, in percentage points."""
+    """What a ranking has more than the one it is compared with, in percentage points."""
 
     estimate: float
     low: float
     high: float
-    first_better: float  # share of resamples in which the first ranking scores higher; ties half
+    better: float  # share of resamples in which it scores higher; ties count half
     p: float  # how often chance alone gives so large a difference, either way; 1: none
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ def paired_difference(
 
     settings: those of `Measures`; 1000 resamples when not given.
     """
-    measures = from_dict(Measures, {"resamples": _PAIRED_RESAMPLES, **settings})
+    measures = from_dict(Measures, {"resamples": PAIRED_RESAMPLES, **settings})
     sides = [evidence(side, relevant, measures, trained_on) for side in (second, first)]
     return differences(sides, measures)[0]
 

@@ -13,14 +13,13 @@ from xmtc.core.config import from_dict
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.ranking import NO_LABEL, Ranking
 from xmtc.evaluation.bands import BANDS, Band, band_ends, bands_of, in_band
-from xmtc.evaluation.bootstrap import Difference, differences
+from xmtc.evaluation.bootstrap import PAIRED_RESAMPLES, Difference, differences
 from xmtc.evaluation.hits import Bools, hits_of
 from xmtc.evaluation.measures import Measures
 from xmtc.evaluation.metrics import Share
 from xmtc.evaluation.propensity import counts_of
 from xmtc.evaluation.tally import RELEVANT, Evidence, add_up, evidence, finish, hit_at
 
-RESAMPLES = 1000
 EXCERPT = 200  # letters of a text that are shown
 
 
@@ -156,7 +155,7 @@ def compare_rankings(
     truth: the texts, with the labels numbered as in the rankings; labels that no model knows come
     after theirs. settings: those of `Measures`; 1000 resamples when not given.
     """
-    measures = from_dict(Measures, {"resamples": RESAMPLES, **settings})
+    measures = from_dict(Measures, {"resamples": PAIRED_RESAMPLES, **settings})
     found = {
         name: evidence(ranking, truth.relevant, measures, trained_on)
         for name, ranking in rankings.items()

@@ -25,6 +25,8 @@ from xmtc.evaluation.report import Report, evaluate_ranking
 from xmtc.linear.explain import Evidence
 from xmtc.models import catalog
 
+DECIDED = 100  # labels of a text that a threshold decides upon, the best ones
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -109,12 +111,13 @@ def evaluate(
     require(bool(ks), "ks", ks, "name at least one cut-off, e.g. (1, 3, 5)")
     check_truth(dataset, model.labels)
     truth = dataset.named_in(model.labels)
+    deep = max(ks) if options.get("threshold") is None else max(*ks, DECIDED)
     if without is None:
-        ranking = model.rank(truth.inputs, max(ks))
+        ranking = model.rank(truth.inputs, min(deep, max(*ks, len(model.labels))))
     else:
         pairs = _in_other_ids(without, dataset.labels, truth.labels)
         most = int(np.bincount(pairs[:, 0]).max(initial=0)) if len(pairs) else 0
-        ranking = model.rank(truth.inputs, max(ks) + most).without(pairs).top(max(ks))
+        ranking = model.rank(truth.inputs, deep + most).without(pairs).top(deep)
     return evaluate_ranking(ranking, truth.relevant, model.trained_on, ks=tuple(ks), **options)
 
 

@@ -19,7 +19,7 @@ from xmtc.core import config as settings
 from xmtc.core import run
 from xmtc.core.arrays import Floats, Longs
 from xmtc.core.dataset import Dataset
-from xmtc.core.errors import MissingExtra, XmtcError, require
+from xmtc.core.errors import MissingExtra, XmtcError, memory_errors, require
 from xmtc.core.interfaces import Model
 from xmtc.evaluation.report import evaluate_ranking
 from xmtc.models import ensemble, lightxml, linear_tree, one_vs_all, xr_transformer
@@ -105,7 +105,7 @@ def _nothing_to_compare(dataset: Dataset, config: Config) -> str:
     taught, held_out = dataset.relevant, dataset.relevant[:0]
     if len(dataset) > 2 * FEWEST:
         taught, held_out = (dataset.relevant[rows] for rows in _split(dataset, config))
-    if not (taught.nnz and held_out.nnz):
+    if not (taught.shape[0] >= FEWEST and taught.nnz and held_out.nnz):
         return "linear_tree alone: there are too few texts with labels to hold some out"
     return ""
 
@@ -159,7 +159,8 @@ class Search:
     def _spared(self, name: str, attempt: Callable[[], bool]) -> bool:
         """Whether an attempt came to an end. One that fails costs no more than itself."""
         try:
-            return attempt()
+            with memory_errors():
+                return attempt()
         except (XmtcError, MemoryError, OSError) as problem:
             self.tried.append(Tried(name, 0.0, {}, f"failed: {problem or type(problem).__name__}"))
             return False
@@ -235,16 +236,29 @@ class Search:
     @property
     def _tokens(self) -> int:
         """What is read of a text with an encoder: as many as are set, or as there is time for."""
-        return int(self.memory.number("tokens of a text", self._tokens_in_time))
+        return self._reading[0]
 
-    def _tokens_in_time(self) -> float:
+    @property
+    def _per_text(self) -> float:
+        """Seconds in which the encoder reads so much of a text."""
+        return self._reading[1]
+
+    @property
+    def _reading(self) -> tuple[int, float]:
+        """Both, measured once."""
+        names, said = ("tokens of a text", "seconds to read a text"), self.memory.said
+        if not said.keys() >= set(names):
+            for name, value in zip(names, self._reading_in_time(), strict=True):
+                self.memory.note(name, value)
+        return int(said[names[0]]), float(said[names[1]])
+
+    def _reading_in_time(self) -> tuple[int, float]:
         tokens, texts = self.config.xr_transformer.encoder.max_tokens, self._some(READ)
         while True:
             per_text = reading_speed(texts, cut_to(self._reader_of_all, tokens))
-            self.memory.note("seconds to read a text", per_text)
             fits = self._seconds_for_texts(per_text) <= READING * self._left()
             if fits or tokens // 2 < FEWEST_TOKENS:
-                return tokens
+                return tokens, per_text
             tokens //= 2
 
     @property
@@ -253,12 +267,6 @@ class Search:
         if self._tokens == self.config.xr_transformer.encoder.max_tokens:
             return ""
         return f"reads {self._tokens} tokens of a text, for lack of time"
-
-    @property
-    def _per_text(self) -> float:
-        """Seconds in which the encoder reads so much of a text."""
-        assert self._tokens, "the speed is measured with it"
-        return float(self.memory.said["seconds to read a text"])
 
     def _seconds_for_texts(self, per_text: float) -> float:
         """All are read once, the validation texts again."""

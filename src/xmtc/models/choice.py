@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from xmtc.core import run
 from xmtc.core.interfaces import Model
@@ -42,9 +43,14 @@ class Choice:
             (folder / TRIED).write_text(json.dumps(said, indent=1), encoding="utf-8")
 
 
-def table(folder: str | Path) -> tuple[list[list[str]], str]:
-    """(rows, why) of the tried.json in a run's folder; a row has the columns above."""
-    said = json.loads((Path(folder) / TRIED).read_text(encoding="utf-8"))
+def read(folder: str | Path) -> dict[str, Any]:
+    """The tried.json in a run's folder: tried, kept, why."""
+    said: dict[str, Any] = json.loads((Path(folder) / TRIED).read_text(encoding="utf-8"))
+    return said
+
+
+def table(said: dict[str, Any]) -> list[list[str]]:
+    """What `read` gives, as rows with the columns above."""
     rows = []
     for each in said["tried"]:
         figures = [f"{each['figures'][name]:.2f}" if each["figures"] else "" for name in FIGURES]
@@ -52,4 +58,4 @@ def table(folder: str | Path) -> tuple[list[list[str]], str]:
         notes = [*kept, *([each["note"]] if each["note"] else [])]
         minutes = f"{each['minutes']:.1f}" if each["minutes"] else ""
         rows.append([each["name"], ": ".join(notes), minutes, *figures])
-    return rows, said["why"]
+    return rows

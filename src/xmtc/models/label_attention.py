@@ -196,6 +196,7 @@ def _taught(
     lesson = prepared(dataset.texts, config.encoder, config.training, cache, key)
     encoders: list[TextEncoder] = []
     scorers: list[AttentionScorer] = []
+    head: Head | None = None
     for level in range(tree.depth):
         relevant, children, opened = tree.relevant_at(level, dataset.relevant), None, None
         if level:
@@ -203,7 +204,7 @@ def _taught(
             opened = _opened(encoders, scorers, tree, dataset, config.beam)
             lesson = lesson.second(copy.deepcopy(encoders[-1]))
         encoders.append(lesson.encoder)
-        head = _head(relevant, lesson.encoder, config, sparse=level > 0)
+        head = _head(relevant, lesson.encoder, config, head)
 
         def measure(level: int = level, head: Head = head) -> dict[str, float]:
             encoders[-1].eval()
@@ -217,12 +218,15 @@ def _taught(
     return tuple(encoders), tuple(scorers)
 
 
-def _head(relevant: Csr, encoder: TextEncoder, config: Config, sparse: bool) -> Head:
+def _head(relevant: Csr, encoder: TextEncoder, config: Config, above: Head | None) -> Head:
+    """The output layer of a level; `above`: that of the level above, where there is one."""
     from xmtc.neural.heads.label_attention import LabelAttention as Head
 
     mean = config.loss == "mean"
-    head = Head(encoder.body.width, relevant.shape[1], config.hidden, mean, sparse)
-    if config.start_at_frequency:
+    head = Head(encoder.body.width, relevant.shape[1], config.hidden, mean, above is not None)
+    if above is not None:
+        head.begin_like(above)
+    elif config.start_at_frequency:
         head.start_at_frequency(relevant)
     return head
 

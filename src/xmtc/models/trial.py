@@ -116,7 +116,7 @@ def learning_speed(some: Dataset, module: Any, config: Any) -> tuple[float, floa
     few = some.take(range(min(8, len(some))))
 
     def seconds(texts: Dataset, epochs: int) -> float:
-        with tempfile.TemporaryDirectory(prefix="xmtc-") as folder, run.kept_in(folder):
+        with run.tried_out():
             return timed(lambda: module.train(texts, with_epochs(config, epochs)))[1].seconds
 
     seconds(few, 1)  # what is imported and compiled first is not counted

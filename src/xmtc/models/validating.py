@@ -27,9 +27,12 @@ def split_off(dataset: Dataset, training: TrainingConfig) -> tuple[Dataset, Data
     waits = training.schedule == "plateau" and not training.validation
     advice = "waits for validations, and there are none: set training.validation=0.1"
     require(not waits, "training.schedule", training.schedule, advice)
-    if training.validation and len(dataset) > 1:
-        return dataset.split(training.validation, training.seed)
-    return dataset, None
+    if not training.validation or len(dataset) < 2:
+        return dataset, None
+    learned, held_out = dataset.split(training.validation, training.seed)
+    require(held_out.relevant.nnz > 0, "training.validation", training.validation,
+            "none of the texts held out carries a label; hold out more, or none: 0")  # fmt: skip
+    return learned, held_out
 
 
 def metrics_of(model: Model, held_out: Dataset | None) -> dict[str, float]:

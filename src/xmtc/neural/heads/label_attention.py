@@ -39,6 +39,10 @@ class LabelAttention(nn.Module):
         nn.init.zeros_(last.weight)
         nn.init.constant_(last.bias, float(np.log(share / (1 - share))))
 
+    def begin_like(self, above: LabelAttention) -> None:
+        """What all nodes share begins with what the level above has learned."""
+        self.layers.load_state_dict(above.layers.state_dict())
+
     def of_all(self, states: Tensor, mask: Tensor) -> Tensor:
         """(texts, nodes) logits. Chunk after chunk, each computed again when it is learned from."""
         chunks = torch.split(self.nodes.weight, CHUNK)
