@@ -24,6 +24,7 @@ from benchmarks.quality._standing import (
     standing,
 )
 from benchmarks.quality.xr_transformer import taught_job
+from xmtc.core.errors import memory_errors
 
 K = 10
 LIMIT_MINUTES = 60.0  # of a linear system
@@ -290,7 +291,8 @@ def _row(name: str, key: str, options: Options) -> Measurement:
 def _tried(system: System, name: str, options: Options) -> Measurement:
     """The figures, or what became of the system; what is wrong with the benchmark is raised."""
     try:
-        return system.measure(name, options)
+        with memory_errors():
+            return system.measure(name, options)
     except (TooSlow, PeerFailed) as problem:
         said = str(problem)
     except (Killed, MemoryError):
@@ -299,5 +301,4 @@ def _tried(system: System, name: str, options: Options) -> Measurement:
         raise
     except Exception as problem:  # a system's failure is a result
         said = f"{type(problem).__name__}: {problem}"[:200]
-        said = OOM if "allocate memory" in said else said
     return {"failed": said, "defaults": {kind: _cells.defaults(kind) for kind in system.kinds}}

@@ -205,9 +205,7 @@ def together(
     ranker: str, kinds: Sequence[str], seeds: Sequence[int], name: str, options: Options
 ) -> Measurement:
     """The models as one: their scores are averaged."""
-    pairs = [_model(ranker, name, options, kind, "transformer", seed)
-             for kind, seed in product(kinds, seeds)]  # fmt: skip
-    places, costs = zip(*pairs, strict=True)
+    places, costs = _members(ranker, kinds, seeds, name, options)
     return {**_cells.together(costs), "members": len(places),
             **_figures_of(places, name, options)}  # fmt: skip
 
@@ -216,9 +214,18 @@ def speed(
     ranker: str, kinds: Sequence[str], seeds: Sequence[int], name: str, options: Options
 ) -> Measurement:
     """Milliseconds in which all of them together rank a text."""
-    places = [_model(ranker, name, options, kind, "transformer", seed)[0]
-              for kind, seed in product(kinds, seeds)]  # fmt: skip
+    places, _ = _members(ranker, kinds, seeds, name, options)
     return alone(_speed, places, name, options)
+
+
+def _members(
+    ranker: str, kinds: Sequence[str], seeds: Sequence[int], name: str, options: Options
+) -> tuple[tuple[Path, ...], tuple[Measurement, ...]]:
+    """Where each model is, and what its training cost."""
+    pairs = [_model(ranker, name, options, kind, "transformer", seed)
+             for kind, seed in product(kinds, seeds)]  # fmt: skip
+    places, costs = zip(*pairs, strict=True)
+    return places, costs
 
 
 def _speed(places: Sequence[Path], name: str, options: Options) -> Measurement:

@@ -111,9 +111,10 @@ def evaluate(
     require(bool(ks), "ks", ks, "name at least one cut-off, e.g. (1, 3, 5)")
     check_truth(dataset, model.labels)
     truth = dataset.named_in(model.labels)
-    deep = max(ks) if options.get("threshold") is None else max(*ks, DECIDED)
+    decided = 0 if options.get("threshold") is None else min(DECIDED, len(model.labels))
+    deep = max(*ks, decided)
     if without is None:
-        ranking = model.rank(truth.inputs, min(deep, max(*ks, len(model.labels))))
+        ranking = model.rank(truth.inputs, deep)
     else:
         pairs = _in_other_ids(without, dataset.labels, truth.labels)
         most = int(np.bincount(pairs[:, 0]).max(initial=0)) if len(pairs) else 0
