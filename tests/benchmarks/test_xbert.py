@@ -93,5 +93,6 @@ def test_parabel_is_the_preset_with_as_many_trees_as_its_name_says():
     jobs = [xbert.other_job(key, "debian-deps", Options()) for key in xbert.OTHERS]
     assert [job.settings["trees"] for job in jobs[:2]] == [1, 3]
     assert jobs[1].settings["score"] == "path2"
-    assert [job.kind for job in jobs] == ["linear_tree", "linear_tree", "one_vs_all", XR]
-    assert jobs[3].minutes == Options().minutes
+    assert [job.kind for job in jobs] == ["linear_tree", "linear_tree", "one_vs_all", XR, XR]
+    assert [job.settings["training"].get("epochs") for job in jobs[3:]] == [0, None]
+    assert [job.minutes for job in jobs[3:]] == [0.0, Options().minutes]

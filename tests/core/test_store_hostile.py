@@ -500,6 +500,7 @@ REFUSED = {
     )
     for name, forge in attacks()
 }
+REFUSED["words: no cost left"] = ("words", forge_settings("svm.cost", 1e-300))
 REFUSED["words: terms of zeros"] = ("words", forge_array("encoder.terms", lambda a: a * 0))
 for _name, _forge in (*label_attacks(), *manifest_attacks(), *folder_attacks()):
     if _name != "kind of another model":
@@ -534,7 +535,7 @@ RANKED = {
         forge_settings("text.unit_length", False)(folder),
     ]),
     "words: one label only": ("words", forge_array("scorer.weights.indices", lambda a: a * 0)),
-    "words: no cost left": ("words", forge_settings("svm.cost", 1e-300)),
+    "words: hardly any cost": ("words", forge_settings("svm.cost", 1e-9)),
     "words: as it was": ("words", forge_manifest(lambda m: None)),
     "hashed: as it was": ("hashed", forge_manifest(lambda m: None)),
     "features: as it was": ("features", forge_manifest(lambda m: None)),
