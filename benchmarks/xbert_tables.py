@@ -75,8 +75,8 @@ def bars_of(found: Sequence[Record]) -> list[Bars]:
             if not all((data, name) in cells for name in names):
                 continue
             rows = {name: cells[data, name][0] for name in names}
-            singles, many = names[:2], names[2:]
-            best = max((rows[name] for name in singles), key=xbert.mean_of)
+            many, six = names[2:], rows[names[-1]]
+            best = max(six.get("alone") or [rows[name] for name in names[:2]], key=xbert.mean_of)
             points = {name: [rows[name][f"P@{k}"] - best[f"P@{k}"] for k in KS] for name in many}
             records = [cells[data, name][1] for name in names]
             bars.append((f"{data}, {title}", points, records))
@@ -96,7 +96,7 @@ def _sentence(bars: Bars) -> str:
 
 def curves_of(found: Sequence[Record]) -> list[tuple[Measurement, Record]]:
     """The rows of the first table that have a learning curve."""
-    names = [xbert.SYSTEMS[key] for key in xbert.STAGES if key.endswith("transformer")]
+    names = [xbert.SYSTEMS[key] for key in xbert.STAGES]
     return [cell for cell in newest(found, names).values() if cell[0].get("curve")]
 
 

@@ -14,7 +14,7 @@ from benchmarks.kit import Claim, Measurement, Options, chosen, dataset, say, ti
 from benchmarks.process import alone
 from benchmarks.quality import _cells, _figures
 from benchmarks.quality._cells import KS, Job
-from benchmarks.quality.xr_transformer import taught_job
+from benchmarks.quality.xr_transformer import READ, read_job, taught_job
 from xmtc.evaluation.report import relative_improvement
 
 VECTORS = {"text": "label text", "pifa": "PIFA"}
@@ -48,13 +48,14 @@ TOGETHER: dict[str, tuple[str, tuple[str, ...], tuple[int, ...]]] = {
         ("3-text", ("text",), SEEDS), ("3-pifa", ("pifa",), SEEDS), ("6", tuple(VECTORS), SEEDS),
     )
 }  # fmt: skip
-OTHERS = {"parabel-1": PARABEL_1, "parabel-3": PARABEL_3, "one_vs_all": ONE, "xr_transformer": XR}
+OTHERS = {"parabel-1": PARABEL_1, "parabel-3": PARABEL_3, "one_vs_all": ONE, "xr_read": READ,
+          "xr_transformer": XR}  # fmt: skip
 SYSTEMS = {
     **{key: _stage_name(*pair) for key, pair in STAGES.items()},
     **OTHERS,
     **{key: name_of(*how) for key, how in TOGETHER.items()},
 }
-FEW = ("parabel-1", "parabel-3", "xbert-1", "xt-1", "xr_transformer")  # of the second data set
+FEW = ("parabel-1", "parabel-3", "xbert-1", "xt-1", "xr_read", "xr_transformer")  # second data set
 SETTINGS: dict[str, Any] = {
     "data": {"eurlex4k-proxy": list(SYSTEMS), "debian-deps": list(FEW)},
     "systems": list(SYSTEMS),
@@ -83,9 +84,9 @@ SETTINGS: dict[str, Any] = {
         "match_P@k: clusters of the test texts, as the matcher ranks them; the papers' own "
         "figures of this stage are contaminated (cluster 0 counts as true) and are no yardstick",
         "label text: the labels' names read by the untaught MiniLM, the mean of its tokens",
-        "T: members, whose scores are averaged. Seeds are of the clusters. X-Transformer features "
-        "use the very matchers of X-BERT with another ranker: its train_seconds are of both "
-        "rankers",
+        "T: members, whose scores are averaged; alone: each of them. Seeds are of the clusters. "
+        "X-Transformer features use the very matchers of X-BERT with another ranker: its "
+        "train_seconds are of both rankers",
         "what the frozen layers make of the texts is read once and shared by all matchers of a "
         "data set: only the first one's train_seconds hold it",
         "Parabel: linear_tree's preset; one_vs_all: default settings; xr_transformer: as many "
@@ -163,7 +164,7 @@ def _cell(key: str) -> Callable[[str, Options], Measurement]:
 def xbert_job(
     name: str, options: Options, vectors: str, matcher: str, seed: int = 0, **others: Any
 ) -> Job:
-    """One model with X-BERT's ranker; neural ones are validated and get as many epochs as fit."""
+    """One model with X-BERT's ranker; neural ones are validated and get few epochs."""
     index = {"vectors": vectors, "centres": SETTINGS["centres"][vectors], "seed": seed}
     settings = {"index": index, **SETTINGS["rankers"]["xbert"]}
     job = f"xbert-{vectors}-{matcher}-{seed}"
@@ -206,8 +207,11 @@ def together(
 ) -> Measurement:
     """The models as one: their scores are averaged."""
     places, costs = _members(ranker, kinds, seeds, name, options)
-    return {**_cells.together(costs), "members": len(places),
-            **_figures_of(places, name, options)}  # fmt: skip
+    row = {**_cells.together(costs), "members": len(places), **_figures_of(places, name, options)}
+    if len(places) > 1:
+        found = [_figures_of([place], name, options) for place in places]
+        row["alone"] = [{f"P@{k}": round(each[f"P@{k}"], 3) for k in KS} for each in found]
+    return row
 
 
 def speed(
@@ -242,8 +246,8 @@ def other_job(key: str, name: str, options: Options) -> Job:
     from xmtc.core import config
     from xmtc.models import linear_tree
 
-    if key == "xr_transformer":
-        return taught_job(name, options)  # the very model of `quality xr_transformer`
+    if key in ("xr_read", "xr_transformer"):  # the very models of `quality xr_transformer`
+        return (read_job if key == "xr_read" else taught_job)(name, options)
     if key == "one_vs_all":
         return Job(key, key, name, {})
     trees = int(key.rpartition("-")[2])

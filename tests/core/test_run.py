@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from safetensors import SafetensorError
 
 from xmtc.core import run
 from xmtc.core.arrays import csr
 from xmtc.core.dataset import Dataset
+from xmtc.core.errors import StoreError
 from xmtc.core.labels import LabelSpace
 from xmtc.data.planted import planted
 
@@ -55,6 +57,23 @@ def test_what_dies_while_it_is_made_leaves_nothing(tmp_path):
     with run.kept_in(tmp_path / "run"), pytest.raises(ZeroDivisionError):
         run.stage("index", "key", lambda: {"one": np.array(1 / 0)})
     assert not list(tmp_path.rglob("*.safetensors"))
+
+
+@pytest.mark.parametrize("error", [OSError("No space left"), SafetensorError("No space left")])
+def test_a_full_disk_is_a_sentence_and_keeps_the_stages_before(tmp_path, monkeypatch, error):
+    make = Maker()
+
+    def full(*given):
+        raise error
+
+    with run.kept_in(tmp_path / "run"):
+        run.stage("index", "key", make)
+        monkeypatch.setattr(run, "save_file", full)
+        with pytest.raises(StoreError, match=r"the stage matcher .*No space left\. .*make room"):
+            run.stage("matcher", "key", make)
+        run.stage("index", "key", make)
+    assert make.calls == 2
+    assert not list(tmp_path.rglob("*.partial"))
 
 
 def test_a_run_is_unfinished_until_it_is_tidied(tmp_path):

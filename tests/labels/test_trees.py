@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import xmtc
 from xmtc.core.arrays import as_csr, unit_rows
 from xmtc.kernels.assign import _fill_sides, split_in_half, split_like
+from xmtc.labels.partition import every
 from xmtc.labels.trees import (
     TreeConfig,
     balanced_tree,
@@ -139,6 +140,19 @@ def test_levels_collapse_into_the_chains_of_pecos(labels, max_leaf, arity, sizes
     assert [len(level) for level in tree.parents] == sizes
 
 
+@pytest.mark.parametrize(
+    ("labels", "max_leaf", "splits", "top", "sizes"),
+    [(30938, 16, 16, 128, [128, 2048]), (13330, 16, 8, 128, [128, 1024]),
+     (501070, 16, 8, 64, [64, 512, 4096, 32768]), (501070, 100, 32, 32, [8, 256, 8192]),
+     (670091, 32, 16, 128, [128, 2048, 32768]), (670091, 100, 32, 32, [8, 256, 8192])],
+)  # fmt: skip
+def test_levels_collapse_into_the_chains_of_the_specification(labels, max_leaf, splits, top, sizes):
+    halvings, label = halvings_for(labels, max_leaf), np.arange(labels)
+    levels = [(label << depth) // labels for depth in range(1, halvings + 1)]
+    found = every(levels, int(np.log2(splits)), top)
+    assert [int(members.max()) + 1 for members in found] == sizes
+
+
 @given(
     st.sampled_from(METHODS),
     st.integers(1, 300),
@@ -227,7 +241,7 @@ def test_a_circle_in_a_given_tree_is_an_error():
 
 
 @pytest.mark.parametrize(
-    "bad", [{"arity": 3}, {"arity": 1}, {"max_leaf": 0}, {"max_depth": 0}], ids=str
+    "bad", [{"arity": 3}, {"arity": 1}, {"max_leaf": 0}, {"max_depth": 0}, {"seed": -1}], ids=str
 )
 def test_impossible_settings_are_refused(bad):
     with pytest.raises(xmtc.ConfigError, match=next(iter(bad))):

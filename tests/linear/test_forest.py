@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.linear.forests import FEATURES, DenseLevel, random_forest, random_texts
 
 import xmtc
-from xmtc.core.arrays import as_csr
+from xmtc.core.arrays import as_csr, csr_of_rows
 from xmtc.core.ranking import NO_LABEL
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
@@ -18,7 +18,7 @@ from xmtc.labels.trees import TreeConfig, balanced_tree, build_tree
 from xmtc.labels.vectors import pifa
 from xmtc.linear import forest as forest_module
 from xmtc.linear.forest import forest_of
-from xmtc.linear.nodes import _levels, matched, train_forest, train_leaves
+from xmtc.linear.nodes import _levels, _reached, matched, train_forest, train_leaves
 from xmtc.linear.svm import SvmConfig
 from xmtc.models import linear_tree
 from xmtc.text import tfidf
@@ -90,6 +90,24 @@ def test_induced_relevance_is_the_share_of_a_texts_labels_below_a_node():
     assert left.relevance == pytest.approx([1 / 3, 1 / 3])
     assert right.relevance == pytest.approx([1 / 3, 1])
     assert not len(_levels(relevant, tree, "equal")[0][0].relevance)
+
+
+def test_labels_learn_from_their_clusters_texts_from_those_led_there_or_from_both():
+    """Text 0 carries label 0, text 1 label 2, text 2 label 1 and 3; the matcher leads text 0 to
+    cluster 1, text 1 to both, text 2 to cluster 0."""
+    tree = LabelTree.of([[0, 0], [0, 0, 1, 1]])
+    level = _levels(csr_of_rows([[0], [2], [1, 3]], 4), tree, "equal")[-1]
+    led = np.array([[1, NO_LABEL], [1, 0], [0, NO_LABEL]], np.int32)
+    entered = xmtc.Ranking(led, np.where(led == NO_LABEL, -np.inf, 1).astype(np.float32))
+
+    def texts(nodes):
+        return [(node.rows.tolist(), [each.tolist() for each in
+                 np.split(node.carriers, node.child_start[1:-1])]) for node in nodes]  # fmt: skip
+
+    assert texts(level) == [([0, 2], [[0], [2]]), ([1, 2], [[1], [2]])]  # tfn
+    man, both = (_reached(level, entered, negatives) for negatives in ("man", "both"))
+    assert texts(man) == [([1, 2], [[], [2]]), ([0, 1], [[1], []])]  # lost: 0 of label 0, 2 of 3
+    assert texts(both) == [([0, 1, 2], [[0], [2]]), ([0, 1, 2], [[1], [2]])]
 
 
 @given(st.integers(0, 5000), st.sampled_from([0.0, 0.3, 0.5, 1.0]))

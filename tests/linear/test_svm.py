@@ -35,8 +35,8 @@ def test_two_opposite_points_have_the_weight_of_the_formula(cost, expected):
 
 
 def test_a_single_positive_shares_its_weight_with_the_bias():
-    # One point x = 1 and the bias feature 1: w = b = 2C / (1 + 4C); with |x| = √2 this is the
-    # one-sided 2/3 of spec 8.10 spread over two equal features.
+    # One point x = 1 and the bias feature 1, so |x|² = 2: w = b = 2C / (1 + 2C|x|²). Without a bias
+    # (|x|² = 1) this is the one-sided 2/3 of spec 8.10; our solver always has one.
     weights, biases = solved([[1]], [1], 1)
     assert weights.toarray()[0, 0] == pytest.approx(0.4, abs=1e-4)
     assert biases[0] == pytest.approx(0.4, abs=1e-4)
@@ -176,9 +176,22 @@ def test_large_weights_are_all_that_reach_the_limit(seed, labels, threshold, mos
     assert (values == dense[expected]).all()
 
 
+def test_weights_of_zero_are_never_kept():
+    weights = np.zeros((1, 7, 16), np.float32)
+    weights[0, 2:4, 0] = 1, -2
+    for most in (None, 1, 5):
+        features, _, siblings, values = kernel.large_weights(weights, 16, 0.0, most)
+        assert values.tolist() == ([-2] if most == 1 else [1, -2])
+        assert features.tolist() == ([3] if most == 1 else [2, 3])
+        assert not siblings.any()
+
+
 @pytest.mark.parametrize(
-    "bad", [{"cost": 0.0}, {"tolerance": -1.0}, {"max_passes": 0}, {"prune": -0.1}], ids=str
-)
+    "bad",
+    [{"cost": 0.0}, {"cost": 1e-200}, {"positive_cost": 1e10}, {"tolerance": -1.0},
+     {"max_passes": 0}, {"prune": -0.1}],
+    ids=str,
+)  # fmt: skip
 def test_impossible_settings_are_refused(bad):
     with pytest.raises(ConfigError, match=next(iter(bad))):
         SvmConfig(**bad)

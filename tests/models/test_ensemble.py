@@ -316,6 +316,8 @@ def test_members_that_no_input_suits_are_refused_and_a_member_that_cannot_read_i
         (lambda: ensemble.Config(kinds=()), "name one or more of"),
         (lambda: ensemble.learned(members(), planted(), ensemble.Config(how="round_robin")),
          "could be learned"),
+        (lambda: ensemble.learned(members(), planted(), ensemble.Config(weights=(0.5, 0.3, 0.2))),
+         "one or the other"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_with_a_reason(make, message):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 
+import click
 import numpy as np
 import pytest
 
 import xmtc
 from xmtc.cli.app import run
+from xmtc.cli.explain import _highlighted
 from xmtc.data.planted import planted
 
 
@@ -73,3 +75,26 @@ def test_the_command_shows_coloured_words_and_json(model, tmp_path, capsys):
     assert "sign3a +" in output
     assert run(["explain", str(tmp_path / "model"), "sign3a", "--json", "-k", "2"]) == 0
     assert len(json.loads(capsys.readouterr().out)) == 2
+
+
+def test_a_word_is_coloured_by_all_that_it_says():
+    def painted(word, colour, bold=False):
+        return click.style(word, fg=colour, bold=bold)
+
+    weights = {"oil": 1.0, "olive oil": -0.1, "Palm": -0.8, "tree": 0.0}
+    found = _highlighted("Oil of palm, Palm\ttree\x1b[2J", weights)
+    assert found == (
+        f"{painted('Oil', 'green', True)} of palm, {painted('Palm', 'red', True)} tree\ufffd[2J"
+    )
+
+
+def test_a_text_in_no_encoding_is_explained_and_more_labels_than_there_are(model, tmp_path, capsys):
+    xmtc.save(model, tmp_path / "model")
+    given = ["explain", str(tmp_path / "model"), "sign3a caf\udce9", "-k", str(10**19)]
+    assert run(given) == 0
+    assert "sign3a caf\ufffd" in capsys.readouterr().out
+
+
+def test_several_trees_say_whose_view_it_is():
+    three = xmtc.train("linear_tree", planted(labels=20), trees=3)
+    assert {each.by for each in xmtc.explain(three, "sign3a", k=1)[0].path} == {"tree 1 of 3"}

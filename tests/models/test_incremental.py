@@ -82,6 +82,20 @@ def test_removed_labels_are_gone_and_the_rest_ranks_as_before(model):
     assert [[n for n, _ in row] for row in before] == [[n for n, _ in row] for row in after]
 
 
+@pytest.mark.parametrize("search", ["beam", "exact"])
+def test_clusters_that_lost_all_labels_do_not_stand_in_the_way(search):
+    settings = {"tree": TREE, "beam": 2, "search": search}
+    whole = xmtc.train("linear_tree", planted(texts=400, labels=40), settings)
+    text = "sign1a sign1b sign2a sign2b"
+    best = whole.rank([text], 3).labels[0]
+    leaves = whole.forests[0].tree.parents[-1]
+    gone = np.isin(leaves, leaves[best])  # all that the beam would open
+    smaller = remove_labels(whole, [whole.labels.names[label] for label in np.flatnonzero(gone)])
+    before = whole.rank([text], 3, ~gone).named(whole.labels)
+    assert smaller.rank([text], 3).named(smaller.labels) == before
+    assert len(before[0]) == 3
+
+
 def test_adding_and_removing_leaves_the_model_as_it_was(model, tmp_path):
     again = remove_labels(add_labels(model, texts={"new one": "sign1a"}), ["new one"])
     for name, changed in (("before", model), ("after", again)):

@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 import xmtc
 from quick import quick_settings
+from xmtc.cli.app import run as cli
 from xmtc.core import run
 from xmtc.core.arrays import csr_of_rows
+from xmtc.core.config import merged
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
 from xmtc.data.planted import planted
-from xmtc.models import lightxml
+from xmtc.models import ensemble, lightxml
 from xmtc.models.validating import split_off
 from xmtc.neural.encoders import attention
 from xmtc.neural.heads.candidates import candidates_of, hardest_clusters
@@ -164,6 +166,13 @@ IN_CLUSTERS = {"plain_up_to": 4, "max_cluster": 4, "beam": 2, "bottleneck": 16}
 
 
 @pytest.mark.parametrize("negatives", ["dynamic", "static", "static_own_encoder"])
+def test_half_precision_teaches_clusters_too(negatives):
+    quick = quick_settings("lightxml", **IN_CLUSTERS, negatives=negatives)
+    quick = merged(quick, {"training": {"precision": "fp16", "epochs": 1}})
+    assert xmtc.train("lightxml", planted(texts=40), quick).rank(["sign1a"], 2).labels.shape[1] == 2
+
+
+@pytest.mark.parametrize("negatives", ["dynamic", "static", "static_own_encoder"])
 def test_clusters_find_the_planted_labels(negatives, tmp_path):
     quick = quick_settings("lightxml", **IN_CLUSTERS, negatives=negatives)
     model = xmtc.train("lightxml", planted(), quick)
@@ -208,6 +217,23 @@ def test_eight_bits_rank_almost_the_same_and_save_all_bits(tmp_path):
     assert all((weights[0][name] == weights[1][name]).all() for name in weights[0])
     xmtc.save(coarse, tmp_path / "model")
     assert (xmtc.load(tmp_path / "model").rank(texts, 3).scores == second.scores).all()
+
+
+def test_a_model_can_be_loaded_in_eight_bits_alone_or_as_a_member(tmp_path, capsys):
+    exact = xmtc.train("lightxml", planted(), quick_settings("lightxml"))
+    tree, texts = xmtc.train("linear_tree", planted()), planted(seed=1).texts
+    both = ensemble.of([exact, tree])
+    for name, model in (("alone", exact), ("both", both), ("tree", tree)):
+        xmtc.save(model, tmp_path / name)
+    first, second = (xmtc.load(tmp_path / "alone", int8=int8) for int8 in (False, True))
+    assert second.config.encoder.int8
+    assert 0 < np.abs(first.rank(texts, 3).scores - second.rank(texts, 3).scores).max() < 0.2
+    member = xmtc.load(tmp_path / "both", int8=True).members[0]
+    assert (member.rank(texts, 3).scores == second.rank(texts, 3).scores).all()
+    with pytest.raises(xmtc.ConfigError, match=r"int8=True: is for .* linear_tree has none"):
+        xmtc.load(tmp_path / "tree", int8=True)
+    assert cli(["predict", str(tmp_path / "alone"), "--int8", "--text", "sign1a sign1b"]) == 0
+    assert "label 0001" in capsys.readouterr().out
 
 
 class Killed(Exception):

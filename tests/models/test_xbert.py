@@ -11,6 +11,7 @@ import torch
 
 import xmtc
 from quick import tiny_bert
+from tiny import tiny_encoder
 from xmtc.core import run
 from xmtc.core.arrays import as_csr, csr_of_rows
 from xmtc.core.config import merged
@@ -213,6 +214,19 @@ def test_a_matcher_leads_to_allowed_labels_only():
     assert (model.match(data.texts, 4, allowed).labels[:, 0] == 3).all()
 
 
+def test_few_clusters_are_the_first_of_many():
+    data = planted(labels=60)
+    model = xbert.train(data, config(matcher="linear", index={"depth": 4}))
+    many = model.match(data.texts, 10)
+    for k in (1, 3):
+        assert (model.match(data.texts, k).labels == many.labels[:, :k]).all()
+
+
+def test_held_out_texts_are_judged_by_what_is_measured_of_clusters():
+    with pytest.raises(ConfigError, match=r"nDCG@5.*take P@1, P@3, P@5, P@1-10"):
+        xbert.train(planted(), config(training={"validation": 0.2, "metric": "nDCG@5"}))
+
+
 class Killed(Exception):
     pass
 
@@ -282,6 +296,17 @@ def test_a_training_that_dies_in_matching_keeps_its_index(tmp_path, monkeypatch)
     assert len(indexed) == 1
     run.tidy(tmp_path / "run")
     assert not list((tmp_path / "run").rglob("*.safetensors"))
+
+
+@pytest.mark.parametrize("names", [xbert._INDEX, xbert._MATCHER])
+def test_a_stage_knows_the_encoder_that_made_it(names, tmp_path):
+    data, place = planted(texts=10), tiny_encoder(tmp_path / "bert", seed=0)
+    how = config(encoder={"name": place}, index={"vectors": "text", "encoder": {"name": place}})
+    keys = [xbert._key(data, how, names) for _ in range(2)]
+    tiny_encoder(tmp_path / "bert", seed=1)
+    assert keys[0] == keys[1] != xbert._key(data, how, names)
+    linear = config(encoder={"name": "nowhere"}, matcher="linear")  # needs none
+    assert xbert._key(data, linear, names)
 
 
 def test_the_best_moment_is_chosen_by_the_mean_of_cluster_precisions():

@@ -4,6 +4,7 @@ what explanations say, resuming."""
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,14 +15,17 @@ from hypothesis import strategies as st
 import xmtc
 from quick import quick_settings
 from xmtc.core import run
-from xmtc.core.arrays import csr, csr_of_rows
+from xmtc.core.arrays import as_csr, csr, csr_of_rows
 from xmtc.core.config import merged
 from xmtc.core.tree import LabelTree
 from xmtc.data.planted import planted
+from xmtc.linear.nodes import train_forest
+from xmtc.linear.svm import SvmConfig
 from xmtc.models import xr_transformer
 from xmtc.models.api import config_of
-from xmtc.models.xr_course import active_nodes, epochs_by_level
+from xmtc.models.xr_course import BOOTSTRAP, Course, active_nodes, epochs_by_level
 from xmtc.neural.heads.active import Active
+from xmtc.neural.heads.scorer import Standard
 from xmtc.neural.settings import TrainingConfig
 from xmtc.neural.training import head_alone, loop
 
@@ -84,10 +88,26 @@ def test_only_active_nodes_learn():
     assert head.weights.weight.grad.coalesce().indices().tolist() == [[1, 2]]
 
 
-def test_an_output_layer_begins_as_the_classifiers_of_its_level():
-    from xmtc.linear.nodes import train_forest
-    from xmtc.linear.svm import SvmConfig
+@pytest.mark.parametrize("depth", [1, 2])
+def test_an_output_layer_begins_with_the_margins_of_its_levels_classifiers(depth):
+    data, vectors = planted(texts=40, labels=8), np.random.default_rng(0).normal(3, 2, (40, 5))
+    vectors = vectors.astype(np.float32)
+    standard, tree = Standard.of(vectors), LabelTree(TREE.parents[:depth])
+    course = SimpleNamespace(lesson=SimpleNamespace(standard=standard), tree=TREE, dataset=data)
+    head = Course._bootstrapped(course, tree, vectors)
+    read = (vectors - standard.center) / np.float32(standard.spread)  # what the layer will read
+    weights, biases = head.weights.weight.detach().numpy(), head.biases.weight.detach().numpy()
+    margins = read @ weights.T + biases[:, 0]
+    rows = as_csr(read / np.float32(5**0.5))  # of about length 1
+    relevant = TREE.relevant_at(depth - 1, data.relevant)
+    nodes = margins.shape[1]
+    found = train_forest(rows, relevant, tree, BOOTSTRAP).rank(rows, nodes, nodes, "label")
+    expected = 1 / (1 + np.exp(-np.take_along_axis(margins, found.labels.astype(int), axis=1)))
+    assert np.ptp(margins) > 0.5
+    assert found.scores == pytest.approx(expected, abs=1e-5)
 
+
+def test_the_last_level_of_a_forest_has_the_margins_it_ranks_by():
     data = planted(texts=40, labels=8)
     features = csr(*_dense(np.random.default_rng(0).normal(size=(40, 5))), 5)
     forest = train_forest(features, data.relevant, TREE, SvmConfig(prune=0.0))

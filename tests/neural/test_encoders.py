@@ -204,6 +204,15 @@ def test_a_damaged_encoder_is_refused(folders):
     refused(folders, {"encoder.tokenizer.json": np.frombuffer(b"{}", np.uint8)})
 
 
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+def test_a_damaged_folder_of_an_encoder_is_refused(name, tmp_path):
+    folder = tiny_encoder(tmp_path / "bert")
+    content = (tmp_path / "bert" / name).read_bytes()
+    (tmp_path / "bert" / name).write_bytes(content[: len(content) // 2])
+    with pytest.raises(xmtc.ConfigError, match=r"cannot (use|read) the (encoder|tokenizer) in"):
+        make_encoder(TEXTS, EncoderConfig(folder, max_tokens=16))
+
+
 def tiny_one(folders):
     return make_encoder(TEXTS, config_of(folders, "bert"))
 

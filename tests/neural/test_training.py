@@ -163,6 +163,31 @@ def test_a_loss_that_is_no_number_names_the_batch():
         fitted(Toy(poison=7))
 
 
+@pytest.mark.parametrize("clip", [0.0, 1.0])
+def test_a_gradient_that_is_no_number_names_the_batch_and_changes_nothing(clip):
+    task = Toy(dropout=0.0)
+    start, real = weights(task), task.loss
+
+    def steep(rows):  # 0 in value, without end in slope
+        return real(rows) + (task.net(task.inputs[rows]).sum() * 0).abs().sqrt()
+
+    task.loss = steep
+    advice = "clip=1" if not clip else r"head_rate\.$"
+    with pytest.raises(xmtc.ConfigError, match=rf"gradient is nan in epoch 1, batch 1 .*{advice}"):
+        fitted(task, clip=clip)
+    assert (weights(task) == start).all()
+
+
+def test_the_gradient_is_as_long_as_is_allowed():
+    layer = nn.Linear(3, 2)
+    optimiser = Optimiser({"net": (layer, 0.1)}, TrainingConfig())
+    for longest, expected in ((0.5, 0.5), (1e6, 4.0), (0.0, 4.0)):
+        layer.weight.grad, layer.bias.grad = torch.full((2, 3), 1.0), torch.full((2,), 5**0.5)
+        assert optimiser.clip(longest) == pytest.approx(4.0)
+        both = torch.cat([layer.weight.grad.flatten(), layer.bias.grad])
+        assert both.norm().item() == pytest.approx(expected, rel=1e-4)
+
+
 def test_without_clipping_steps_are_longer():
     clipped, free = Toy(dropout=0.0), Toy(dropout=0.0)
     start = weights(Toy(dropout=0.0))

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from xmtc.cli.reading import about, read, reading_options
-from xmtc.cli.show import json_option, print_json, print_table
+from xmtc.cli.show import int8_option, json_option, print_json, print_table
 
 SHOWN = ("P", "R", "nDCG", "PSP", "PSnDCG", "RP", "coverage")
 
@@ -25,16 +25,17 @@ SHOWN = ("P", "R", "nDCG", "PSP", "PSnDCG", "RP", "coverage")
 @click.option("--filter", "filter_file", type=click.Path(),
               help="Pairs of text and label to leave out, as filter_labels_test.txt.")  # fmt: skip
 @click.option("--split", default="test", show_default=True, help="Which part of a data folder.")
+@int8_option
 @reading_options
 @json_option
 def command(
     model: str, data: str, ks: tuple[int, ...], threshold: float | None, resamples: int,
-    family: str, filter_file: str | None, split: str, as_json: bool, **reading: Any,
+    family: str, filter_file: str | None, split: str, int8: bool, as_json: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Rank the labels of DATA with MODEL and compare with the truth. Figures are percent."""
     from xmtc.models import api
 
-    loaded = api.load(model)
+    loaded = api.load(model, int8)
     dataset = read(data, split, **reading)
     pairs = _filter_pairs(filter_file) if filter_file else None
     options = {"threshold": threshold, "resamples": resamples, "family": family}

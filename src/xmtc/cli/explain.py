@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from xmtc.cli.show import json_option, print_json
+from xmtc.cli.show import json_option, print_json, printable
 
 
 @click.command("explain")
@@ -28,7 +28,7 @@ def command(model: str, text: str, k: int, whole_path: bool, as_json: bool) -> N
         print_json([_plain(explanation) for explanation in explanations])
         return
     for explanation in explanations:
-        click.secho(f"{explanation.label}  {explanation.score:.3f}", bold=True, nl=False)
+        click.secho(f"{printable(explanation.label)}  {explanation.score:.3f}", bold=True, nl=False)
         by = explanation.path[-1].by
         click.echo(f"  explained by {by}" if by else "")
         shown = explanation.path if whole_path else explanation.path[-1:]
@@ -36,7 +36,7 @@ def command(model: str, text: str, k: int, whole_path: bool, as_json: bool) -> N
             if whole_path:
                 click.echo(f"  level {level + 1}, margin {evidence.margin:+.2f}")
             click.echo(f"  {_highlighted(text, dict(evidence.terms))}")
-            strongest = [f"{term} {weight:+.2f}" for term, weight in evidence.terms[:8]]
+            strongest = [f"{printable(term)} {weight:+.2f}" for term, weight in evidence.terms[:8]]
             words = ", ".join(strongest) or "no word of the text is known here"
             click.echo(f"  {words}; without any word {evidence.bias:+.2f}\n")
 
@@ -56,15 +56,18 @@ def _plain(explanation: Any) -> dict[str, Any]:
 
 def _highlighted(text: str, weights: dict[str, float]) -> str:
     """The text with the words that have a weight in colour; the strongest are bold."""
-    most = max((abs(weight) for weight in weights.values()), default=0.0)
-    single = {word: weight for term, weight in weights.items() for word in term.split()}
+    single: dict[str, float] = {}
+    for term, weight in weights.items():
+        for word in term.split():  # a word speaks for itself and in the phrases that it is part of
+            single[word] = single.get(word, 0.0) + weight
+    most = max(map(abs, single.values()), default=0.0)
 
     def colour(match: re.Match[str]) -> str:
-        weight = single.get(match[0].lower(), 0.0)
+        weight = single.get(match[0]) or single.get(match[0].lower(), 0.0)
         if not weight:
             return match[0]
         return click.style(
             match[0], fg="green" if weight > 0 else "red", bold=abs(weight) > most / 2
         )
 
-    return re.sub(r"\w+", colour, text)
+    return re.sub(r"\w+", colour, printable(text))

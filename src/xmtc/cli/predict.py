@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import click
 
-from xmtc.cli.show import print_json, print_table
+from xmtc.cli.show import int8_option, print_json, print_table
 from xmtc.core.errors import DataError
 
 BATCH = 512  # lines of a file that are ranked at once
@@ -32,10 +32,11 @@ CHUNK = 1 << 16  # bytes of standard input read at once
 @click.option("--skip-bad", is_flag=True, help="Answer bad lines with an error instead of ending.")
 @click.option("--json/--table", "as_json", default=None,
               help="JSON lines, or a table (the default on a terminal).")  # fmt: skip
+@int8_option
 def command(
     model: str, file: str, k: int, threshold: float | None, only: tuple[str, ...],
     exclude: tuple[str, ...], texts: tuple[str, ...],
-    text_column: str | None, skip_bad: bool, as_json: bool | None,
+    text_column: str | None, skip_bad: bool, as_json: bool | None, int8: bool,
 ) -> None:  # fmt: skip
     """Tag the texts in FILE (default: standard input) with the labels of MODEL.
 
@@ -46,9 +47,10 @@ def command(
 
     if texts and file != "-":
         raise click.UsageError(f"give either a file ({file}) or --text, not both")
-    loaded = api.load(model)
+    loaded = api.load(model, int8)
     as_json = not sys.stdout.isatty() if as_json is None else as_json
-    source = iter([[text.encode() for text in texts]]) if texts else _batches(file, text_column)
+    given = [text.encode(errors="surrogateescape") for text in texts]  # the bytes that came in
+    source = iter([given]) if texts else _batches(file, text_column)
     column = None if _is_table(file) else text_column  # of a table it is read already
     place = 0
     for lines in source:

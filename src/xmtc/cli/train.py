@@ -52,7 +52,7 @@ def command(
     dataset = read(data, split, **reading)
     if minutes and hasattr(settings, "minutes"):  # auto plans by itself
         settings, minutes = replace(settings, minutes=minutes), None
-    if memory or minutes:
+    if memory is not None or minutes is not None:
         made = plan(kind, dataset, settings, memory=memory, minutes=minutes)
         click.echo(described(made), err=True)
         settings = made.settings

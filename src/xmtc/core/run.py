@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 import tempfile
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
+
+from xmtc.core.drafts import draft_of
+from xmtc.core.errors import StoreError
 
 if TYPE_CHECKING:
     from xmtc.core.arrays import Array
@@ -94,11 +96,16 @@ def stage(name: str, key: str, make: Callable[[], dict[str, Array]]) -> dict[str
         kept: dict[str, Array] = load_file(path)
         return kept
     arrays = make()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(f".{uuid.uuid4().hex[:8]}.partial")
+    draft = draft_of(path)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         save_file({each: np.ascontiguousarray(array) for each, array in arrays.items()}, draft)
         draft.replace(path)
+    except (OSError, SafetensorError) as error:
+        raise StoreError(
+            f"cannot keep the stage {name} in {path.parent}: {error}. The stages before are kept: "
+            "make room and start the same command again."
+        ) from error
     finally:
         draft.unlink(missing_ok=True)
     return arrays

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from xmtc.core.errors import DataError
 from xmtc.data.bad import excerpt
-from xmtc.data.lines import data_path, open_bytes
+from xmtc.data.lines import BROKEN_GZIP, data_path, open_bytes
 
 SKOS = "http://www.w3.org/2004/02/skos/core#"
+ESCAPED = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))")
+SHORT = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
 TRIPLE = re.compile(r"<([^>]*)>\s+<([^>]*)>\s+(?:<([^>]*)>|\"((?:[^\"\\]|\\.)*)\"(?:@([\w-]+))?)")
 
 
@@ -30,8 +33,9 @@ def read_parents(path: str | Path, language: str = "en") -> dict[str, str]:
             return _from_json(path)
         pairs = _from_skos(path, language) if data_path(path).suffix == ".nt" else _from_table(path)
         return _first(pairs)
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}") from None
+    except (OSError, *BROKEN_GZIP) as error:
+        said = getattr(error, "strerror", None) or error
+        raise DataError(f"cannot read {path}: {said}") from None
 
 
 def _first(pairs: Iterator[tuple[str, str]]) -> dict[str, str]:
@@ -71,7 +75,8 @@ def _from_json(path: Path) -> dict[str, str]:
         except (ValueError, RecursionError) as error:
             raise DataError(f"{path} is not JSON ({error}).") from None
     if isinstance(value, dict):
-        return _first((str(child), str(parent)) for child, parent in value.items())
+        items = ({"name": child, "parent": parent} for child, parent in value.items())
+        return _first(pair for item in items for pair in _of_item(path, item))
     if isinstance(value, list):
         return _first(pair for item in value for pair in _of_item(path, item))
     raise DataError(f"{path} holds neither an object nor a list.")
@@ -81,9 +86,12 @@ def _of_item(path: Path, item: Any) -> Iterator[tuple[str, str]]:
     name = (item.get("name") or item.get("label")) if isinstance(item, dict) else None
     if not isinstance(name, str):
         raise DataError(f'{path}: {excerpt(item)} has no "name". Give each label one.')
-    parents = item.get("parents", item.get("parent")) or []
-    for parent in [parents] if isinstance(parents, str) else parents:
-        yield name, str(parent)
+    parents = item.get("parents", item.get("parent"))
+    for parent in parents if isinstance(parents, list) else [parents]:
+        if not isinstance(parent, str | int | None):
+            raise DataError(f"{path}: {excerpt(parent)} is not the name of a parent of {name!r}.")
+        if parent is not None:
+            yield name, str(parent)
 
 
 def _from_skos(path: Path, language: str) -> Iterator[tuple[str, str]]:
@@ -103,5 +111,13 @@ def _from_skos(path: Path, language: str) -> Iterator[tuple[str, str]]:
         elif predicate == SKOS + "narrower" and target:
             broader.append((target, subject))
         elif predicate == SKOS + "prefLabel" and text and (tag or language) == language:
-            names.setdefault(subject, json.loads(f'"{text}"'))
+            names.setdefault(subject, ESCAPED.sub(_character, text))
     yield from ((names.get(child, child), names.get(parent, parent)) for child, parent in broader)
+
+
+def _character(match: re.Match[str]) -> str:
+    """What an escape of N-Triples stands for."""
+    code = int(match[1] or match[2] or "0", 16)
+    if not match[3]:
+        return chr(code) if code <= sys.maxunicode else "\ufffd"
+    return SHORT.get(match[3], match[3])

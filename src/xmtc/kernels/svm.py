@@ -88,7 +88,8 @@ def large_weights(
     weights: (blocks, features, SIBLINGS). Returns the features that have any (rows,), where the
     entries of each begin (rows + 1,), and the label and value of each entry.
     """
-    limits = np.full((len(weights), 1, SIBLINGS), threshold, np.float32)
+    least = max(threshold, float(np.finfo(np.float32).tiny))  # a weight of 0 says nothing
+    limits = np.full((len(weights), 1, SIBLINGS), least, np.float32)
     if most is not None and most < weights.shape[1]:
         ranked = np.partition(np.abs(weights), weights.shape[1] - most, axis=1)
         limits = np.maximum(limits, ranked[:, -most : ranked.shape[1] - most + 1])

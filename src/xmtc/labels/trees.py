@@ -40,6 +40,7 @@ class TreeConfig:
                 "must be a power of 2 for balanced trees, at least 2 for others")  # fmt: skip
         require(self.max_leaf >= 1, "max_leaf", self.max_leaf, "must be at least 1")
         require(self.sample >= 2, "sample", self.sample, "must be at least 2")
+        require(self.seed >= 0, "seed", self.seed, "must be 0 or more")
         require(1 <= self.max_depth < MAX_DEPTH, "max_depth", self.max_depth,
                 f"must lie between 1 and {MAX_DEPTH - 1}")  # fmt: skip
 
@@ -94,6 +95,13 @@ def given_tree(labels: LabelSpace, parent_of: Mapping[str, str]) -> LabelTree:
     inner = set(parent_of.values())
     paths = [_path(name, parent_of, name in inner) for name in labels.names]
     depth = max(map(len, paths), default=0)
+    if depth == 0 and len(labels):
+        known = next(iter(parent_of), None)
+        raise DataError(
+            f"the given tree has none of the {len(labels):,} labels, e.g. {labels.names[0]!r}; "
+            + (f"it has {known!r}. " if known else "it is empty. ")
+            + "A label must be called the same in both."
+        )
     if depth >= MAX_DEPTH:
         raise DataError(
             f"the given tree is {depth} levels deep; at most {MAX_DEPTH - 1} are allowed."

@@ -18,7 +18,7 @@ class Evidence:
 
     bias: float
     terms: tuple[tuple[str, float], ...]  # strongest first; below 0 speaks against
-    by: str = ""  # which member says so, where an ensemble is explained
+    by: str = ""  # which member of an ensemble or which tree says so, where there are several
 
     @property
     def margin(self) -> float:

@@ -147,6 +147,13 @@ class Forest:
         return weights, level_starts, names.astype(np.int64), self.widest
 
     @cached_property
+    def _dead_ends(self) -> Array:
+        """(nodes,) 1 for clusters whose labels were all removed; empty where there are none."""
+        if all(np.diff(children.start).all() for children in self.tree.children):
+            return np.empty(0, np.uint8)
+        return self._closed(np.ones(self.tree.label_count, bool))
+
+    @cached_property
     def widest(self) -> int:
         """The most children of a node."""
         return int(np.diff(self.child_start).max(initial=1))
@@ -191,7 +198,7 @@ class Forest:
     def _closed(self, allowed: Allowed) -> Array:
         """(nodes,) 1 for those that lead to no allowed label; empty when all do."""
         if allowed is None:
-            return np.empty(0, np.uint8)
+            return self._dead_ends
         *inner, last = self.tree.open_nodes(allowed)
         open_nodes = [np.ones(1, bool), *inner, last[self.tree.children[-1].nodes]]
         return (~np.concatenate(open_nodes)).astype(np.uint8)

@@ -30,8 +30,10 @@ class SvmConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("cost", "positive_cost", "tolerance"):
-            require(getattr(self, name) > 0, name, getattr(self, name), "must be above 0")
+        for name in ("cost", "positive_cost"):
+            value = getattr(self, name)
+            require(1e-9 <= value <= 1e9, name, value, "must lie between 1e-9 and 1e9")
+        require(self.tolerance > 0, "tolerance", self.tolerance, "must be above 0")
         require(self.max_passes >= 1, "max_passes", self.max_passes, "must be at least 1")
         require(self.most_weights is None or self.most_weights >= 1, "most_weights",
                 self.most_weights, "must be at least 1, or none for no limit")  # fmt: skip

@@ -126,7 +126,7 @@ def explain(model: Model, text: str, k: int = 3) -> list[Explanation]:
     """For each of the k best labels, the words that spoke for and against it."""
     if not hasattr(model, "explain"):
         raise ConfigError(f"{model.kind} cannot say why; these can: {catalog.explaining()}.")
-    ranking = model.rank([text], k).named(model.labels)[0]
+    ranking = model.rank([text], min(k, len(model.labels))).named(model.labels)[0]
     return [
         Explanation(name, score, tuple(model.explain(text, model.labels.id_of[name])))
         for name, score in ranking
@@ -145,15 +145,32 @@ def remember(model: Model, sources: Sequence[Source]) -> Model:
     return knowing
 
 
-def load(folder: str | Path) -> Model:
-    """The model in a folder, after checking every byte of it."""
+def load(folder: str | Path, int8: bool = False) -> Model:
+    """The model in a folder, after checking every byte of it.
+
+    int8: its encoder reads with 8-bit weights, which is faster and a little less exact.
+    """
     if not isinstance(folder, str | PathLike):
         raise ConfigError(f"load takes a model's folder, not a {type(folder).__name__}.")
     kind, parts = store.read(folder)
     if kind not in catalog.KINDS:
         raise StoreError(f"{folder} holds a {kind!r}, which this version of xmtc does not know.")
+    if int8:
+        values = _with_int8(parts.settings)
+        require("'int8': True" in repr(values), "int8", int8,
+                f"is for models with an encoder, and {kind} has none; leave it out")  # fmt: skip
+        parts = replace(parts, settings=values)
     model: Model = trusted(lambda: catalog.class_of(kind).from_parts(parts))
     return model
+
+
+def _with_int8(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with all encoders in 8 bits, those of an ensemble's members too."""
+    changed = {name: _with_int8(value) if isinstance(value, dict) else value
+               for name, value in values.items()}  # fmt: skip
+    if isinstance(changed.get("encoder"), dict):
+        changed["encoder"]["int8"] = True
+    return changed
 
 
 def allowed_labels(

@@ -213,7 +213,9 @@ def weighted(members: Sequence[Model], weights: Sequence[float], config: Config)
 def learn_weights(members: Sequence[Model], validation: Dataset, config: Config) -> Learned:
     """Equal weights, unless others rank the validation texts better."""
     require(config.how != "round_robin", "how", config.how, "has no weights that could be learned")
-    plain = of(members, replace(config, weights=()))
+    require(not config.weights, "weights", config.weights,
+            "are learned from the validation texts; give one or the other")  # fmt: skip
+    plain = of(members, config)
     truth = validation.named_in(plain.labels)
     if not truth.relevant.nnz:
         raise DataError("no text of the validation data has a label; weights cannot be learned.")

@@ -88,9 +88,9 @@ XR_LINEAR = Config(
     svm=replace(_PUBLISHED, max_passes=100), negatives="tfn", score="path", trust=1.0, beam=10,
 )  # fmt: skip
 PLT = Config(
-    text_terms=None, vector_terms=None, tree=TreeConfig(method="kmeans", arity=2, max_leaf=100),
-    svm=replace(_PUBLISHED, loss="logistic", cost=10.0), negatives="tfn", score="probability",
-    trust=1.0, search="exact",
+    text_terms=None, vector_terms=None, tree=TreeConfig(arity=2, max_leaf=100),
+    svm=replace(_PUBLISHED, loss="logistic", cost=10.0, max_passes=100), negatives="tfn",
+    score="probability", trust=1.0, search="exact",
 )  # fmt: skip
 # what a model was saved with before there was a choice
 _BEFORE = {"weights": "float32", "text_terms": None, "vector_terms": None}
@@ -125,7 +125,9 @@ class LinearTree:
 
     def explain(self, text: str, label: int) -> list[Evidence]:
         """What spoke for and against a label, from the root down; the first tree's view."""
-        return of_path(self.forests[0], self.encode([text]), label, self.encoder.term)
+        found = of_path(self.forests[0], self.encode([text]), label, self.encoder.term)
+        trees = len(self.forests)
+        return [replace(each, by=f"tree 1 of {trees}") for each in found] if trees > 1 else found
 
     def to_parts(self) -> Parts:
         """Everything needed to make this model again."""

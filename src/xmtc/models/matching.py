@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 DEPTH = 10  # clusters that a matcher is judged by
 MEAN: Final = "P@1-10"  # the mean of P@1 to P@10, by which the best moment is chosen
+METRICS = ("P@1", "P@3", "P@5", MEAN)
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def figures(matched: Ranking, relevant: Csr) -> dict[str, float]:
     ks = tuple(range(1, DEPTH + 1))
     found = evaluate_ranking(matched, relevant, ks=ks).metrics
     mean = float(np.mean([found[f"P@{k}"] for k in ks]))
-    return {**{f"P@{k}": found[f"P@{k}"] for k in (1, 3, 5)}, MEAN: mean}
+    return {name: mean if name == MEAN else found[name] for name in METRICS}
 
 
 def linear_matcher(words: Csr, relevant: Csr, tree: LabelTree, svm: SvmConfig) -> LinearMatcher:

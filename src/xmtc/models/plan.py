@@ -57,7 +57,7 @@ def plan(
 
     config: as for `train`. memory: bytes the process may have at its peak. minutes: of training.
     A few classifiers are trained to see how fast this machine is, so this takes a while itself: of
-    linear_tree a third to nine tenths of the training's own time, of one_vs_all a tenth or two.
+    linear_tree a third to nine tenths of the training's own time, of one_vs_all a second or two.
     """
     limits = {"memory": memory, "minutes": minutes}
     for name, limit in limits.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from xmtc.core.arrays import Inputs
@@ -22,13 +23,17 @@ def check_readable(inputs: Inputs, kind: str) -> None:
         raise DataError(f"{kind} reads texts, not a feature matrix; use linear_tree for that.")
 
 
-def split_off(dataset: Dataset, training: TrainingConfig) -> tuple[Dataset, Dataset | None]:
-    """What is taught, and what is held out; None: nothing."""
+def split_off(
+    dataset: Dataset, training: TrainingConfig, metrics: Sequence[str] = METRICS
+) -> tuple[Dataset, Dataset | None]:
+    """What is taught, and what is held out; None: nothing. metrics: by which it may be judged."""
     waits = training.schedule == "plateau" and not training.validation
     advice = "waits for validations, and there are none: set training.validation=0.1"
     require(not waits, "training.schedule", training.schedule, advice)
     if not training.validation or len(dataset) < 2:
         return dataset, None
+    require(training.metric in metrics, "training.metric", training.metric,
+            f"is not measured on held-out texts here; take {', '.join(metrics)}")  # fmt: skip
     learned, held_out = dataset.split(training.validation, training.seed)
     require(held_out.relevant.nnz > 0, "training.validation", training.validation,
             "none of the texts held out carries a label; hold out more, or none: 0")  # fmt: skip

@@ -30,6 +30,7 @@ from xmtc.models import matching
 from xmtc.models.indexing import IndexConfig, clusters_of, index
 from xmtc.models.matching import Matcher
 from xmtc.models.validating import check_readable, split_off
+from xmtc.neural.encoders.places import fingerprint
 from xmtc.neural.extra import require_neural
 from xmtc.neural.settings import EncoderConfig, Loss, TrainingConfig, cpu_encoder
 from xmtc.neural.training.log import Log
@@ -66,7 +67,7 @@ class Config:
     beam: int = 10  # clusters whose labels are ranked
     text: TfidfConfig = field(default_factory=TfidfConfig)
     text_terms: int | None = 96  # of a text, the strongest: long ones cost less; none keeps all
-    features: Literal["words", "joined"] = "joined"  # joined: words and the matcher's vectors
+    features: Literal["words", "joined"] = "joined"  # joined: and a neural matcher's vectors
     vector_weight: float = 1.0  # what the vector counts beside the words, which count 1
     unit_rows: bool = False  # joined rows are brought to length 1 again, as X-Transformer does
     svm: SvmConfig = field(default_factory=SvmConfig)
@@ -123,7 +124,8 @@ class XBert:
 
     def match(self, inputs: Inputs, k: int = 10, allowed: Allowed = None) -> Ranking:
         """The k best clusters of each text; a cluster's labels are those of `tree`."""
-        return self.matcher.match(*self.encode(inputs), k, self._clusters_with(allowed))
+        beam = max(k, self.config.beam)  # a linear matcher finds less with a narrow one
+        return self.matcher.match(*self.encode(inputs), beam, self._clusters_with(allowed)).top(k)
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
         """The k best labels of the best clusters."""
@@ -164,7 +166,7 @@ def train(dataset: Dataset, config: Config) -> XBert:
     check_readable(dataset.inputs, KIND)
     if config.needs_neural:
         require_neural(KIND)
-    taught, held_out = split_off(dataset, config.training)
+    taught, held_out = split_off(dataset, config.training, matching.METRICS)
     texts = taught if held_out is None else taught.joined(held_out)  # those held out come last
     words, features = tfidf.learn(texts.texts, config.text)
     features = strongest(features, config.text_terms)
@@ -295,7 +297,12 @@ def _features(words: Csr, vectors: Floats | None, config: Config) -> Csr:
 def _key(texts: Dataset, config: Config, names: Sequence[str]) -> str:
     """Of all that a stage depends on: what it does not read may change between two runs."""
     values = settings.to_dict(config)
-    return run.key_of({name: values[name] for name in names}, texts)
+    known = {name: values[name] for name in names}
+    readers = [config.index.encoder.name] if config.index.vectors != "pifa" else []
+    readers += [config.encoder.name] if "encoder" in names and config.matcher == "neural" else []
+    if readers:  # another encoder may lie in the same folder by now
+        known["fingerprints"] = [fingerprint(name) for name in readers]
+    return run.key_of(known, texts)
 
 
 def _saved_matcher(parts: Parts, config: Config, words: Tfidf, clusters: int) -> Matcher:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from xmtc.core.arrays import Ints, Longs, starts_of
+from xmtc.core.drafts import draft_of
 from xmtc.core.progress import step
 from xmtc.core.threads import blocks
 
@@ -99,7 +99,7 @@ def tokenised(texts: Sequence[str], tokenizer: Any, cut: Cut, cache: Path) -> To
     folder = cache / f"tokens-{_key(texts, tokenizer, cut)}"
     if not folder.exists():
         tokens = tokenise(texts, tokenizer, cut)
-        draft = cache / f".{uuid.uuid4().hex[:8]}.partial"
+        draft = draft_of(folder)
         draft.mkdir()
         for name in ("ids", "starts", "first"):
             np.save(draft / f"{name}.npy", getattr(tokens, name))

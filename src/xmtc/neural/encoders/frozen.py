@@ -7,7 +7,6 @@ import hashlib
 import json
 import math
 import os
-import uuid
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 import torch
 
 from xmtc.core.arrays import Array, Longs
+from xmtc.core.drafts import draft_of
 from xmtc.core.errors import StoreError
 from xmtc.core.progress import step
 from xmtc.neural.batches.grouping import sorted_batches
@@ -148,10 +148,13 @@ def _states(
 ) -> Array:  # fmt: skip
     path = cache / f"states-{_key(encoder, frozen, tokens, precision)}.npy"
     if not path.exists():
-        draft = path.with_suffix(f".{uuid.uuid4().hex[:8]}.partial")  # others may make it too
-        with in_precision(precision):
-            _fill(draft, encoder, frozen, tokens)
-        draft.rename(path)
+        draft = draft_of(path)
+        try:
+            with in_precision(precision):
+                _fill(draft, encoder, frozen, tokens)
+            draft.rename(path)
+        finally:
+            draft.unlink(missing_ok=True)  # gigabytes
     return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
 
 

@@ -81,8 +81,10 @@ def load(folder: Path, attention: str, dropout: float) -> Any:
                 trust_remote_code=False,
                 attn_implementation=_implementation(attention), dtype=torch.float32,
             )  # fmt: skip
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"cannot use the encoder in {folder}: {error}") from error
+    except MemoryError:
+        raise
+    except Exception as error:  # safetensors, tokenizers and transformers raise what they like
+        raise ConfigError(f"cannot use the encoder in {folder}: {error!r:.300}") from error
 
 
 def load_tokenizer(folder: Path) -> Any:
@@ -93,8 +95,8 @@ def load_tokenizer(folder: Path) -> Any:
         tokenizer = AutoTokenizer.from_pretrained(
             folder, local_files_only=True, trust_remote_code=False
         )
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"cannot read the tokenizer in {folder}: {error}") from error
+    except Exception as error:
+        raise ConfigError(f"cannot read the tokenizer in {folder}: {error!r:.300}") from error
     if not tokenizer.is_fast:
         raise ConfigError(f"{folder} has no tokenizer.json. Save the tokenizer there anew.")
     return tokenizer

@@ -7,7 +7,6 @@ learns what is missing. Then again at the end: until then it was aiming at vecto
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from torch import Tensor, nn
 
 from xmtc.core import run
 from xmtc.core.arrays import Array, Csr, Longs
+from xmtc.core.drafts import draft_of
 from xmtc.core.progress import step
 from xmtc.core.threads import blocks
 from xmtc.neural.batches.grouping import shuffled_batches, sorted_batches
@@ -115,7 +115,7 @@ def _put_together(source: Source, path: Path) -> None:
         for start, stop in blocks(count, BLOCK):
             _read_part(source, np.arange(start, stop), parts[start])
             advance(stop - start)
-    draft, shape = path.with_suffix(f".{uuid.uuid4().hex[:8]}.npy"), (count, source.encoder.dim)
+    draft, shape = draft_of(path), (count, source.encoder.dim)
     try:
         whole = room_for(draft, np.float32, shape)
         for start, stop in blocks(count, BLOCK):
@@ -131,7 +131,7 @@ def _put_together(source: Source, path: Path) -> None:
 def _read_part(source: Source, rows: Longs, path: Path) -> None:
     """These texts' vectors in a file of their own, unless it is there."""
     if not path.exists():
-        draft = path.with_suffix(f".{uuid.uuid4().hex[:8]}.npy")
+        draft = draft_of(path, ".npy")
         np.save(draft, _read(source, rows))
         draft.rename(path)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -123,7 +124,7 @@ class Training:
         self.optimiser.set_rates(self.schedule(now.step) * now.slowed)
         processes.own_chance(self.config.seed, now.step)
         loss = sum(self._backward(rows, texts) for rows in group)
-        self._change_weights()
+        self._change_weights(group)
         now.step, now.batch = now.step + 1, now.batch + 1
         now.loss, now.texts = now.loss + loss * texts, now.texts + texts
         if self._averages() and (now.batch - 1) % self.config.average_every == 0:
@@ -150,24 +151,25 @@ class Training:
             loss = self.task.loss(mine) * (counts / texts)
         value = float(processes.total(loss.detach().clone()))
         if not math.isfinite(value):
-            self._stop_at(rows, value)
+            self._stop_at(rows, f"the loss is {value}")
         self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
         return value
 
-    def _change_weights(self) -> None:
+    def _change_weights(self, group: Sequence[Longs]) -> None:
         processes.sum_gradients([*self.optimiser.dense, *self.optimiser.rows])
         for optimiser in self.optimiser.optimisers:
             self.scaler.unscale_(optimiser)
-        if self.config.clip:
-            self.optimiser.clip(self.config.clip)
+        length = self.optimiser.clip(self.config.clip)
+        if not math.isfinite(length) and not self.scaler.is_enabled():  # that leaves the step out
+            self._stop_at(np.concatenate(group), f"the gradient is {length}")
         self.optimiser.step(self.scaler)
 
-    def _stop_at(self, rows: Longs, value: float) -> None:
-        now = self.progress
+    def _stop_at(self, rows: Longs, what: str) -> None:
+        now, advice = self.progress, "" if self.config.clip else ", or set training.clip=1"
         some = ", ".join(map(str, rows[:8].tolist())) + (", ..." if len(rows) > 8 else "")
         raise ConfigError(
-            f"the loss is {value} in epoch {now.epoch + 1}, batch {now.batch + 1} (texts {some}). "
-            "Lower training.encoder_rate and training.head_rate, or set training.clip=1."
+            f"{what} in epoch {now.epoch + 1}, batch {now.batch + 1} (texts {some} of those that "
+            f"are taught, from 0). Lower training.encoder_rate and training.head_rate{advice}."
         )
 
     def _validate_and_log(self) -> None:

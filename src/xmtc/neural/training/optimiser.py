@@ -52,15 +52,17 @@ class Optimiser:
             for group in optimiser.param_groups:
                 group["lr"] = group["rate"] * factor
 
-    def clip(self, longest: float) -> None:
-        """The gradient of all dense weights, those of other processes too, gets no longer."""
+    def clip(self, longest: float) -> float:
+        """The gradient of all dense weights, those of other processes too, gets no longer than
+        this; 0: any length. Returns how long it was."""
         own = [p for p in self.dense if shards.is_own(p)]
-        if not own:
-            nn.utils.clip_grad_norm_(self.dense, longest)
-            return
         shared = [p for p in self.dense if not shards.is_own(p)]
-        square = processes.total(_square(own)) + _square(shared)
-        nn.utils.clip_grads_with_norm_(self.dense, longest, square.sqrt())
+        length = _length(shared)
+        if own:
+            length = (processes.total(_length(own) ** 2) + length**2).sqrt()
+        if longest:
+            nn.utils.clip_grads_with_norm_(self.dense, longest, length)
+        return float(length)
 
     def step(self, scaler: torch.amp.GradScaler) -> None:
         """One step; gradients are gone afterwards."""
@@ -106,9 +108,9 @@ def _check_at_once(config: TrainingConfig) -> None:
         )
 
 
-def _square(parameters: list[nn.Parameter]) -> Tensor:
-    gradients = [p.grad for p in parameters if p.grad is not None]
-    return nn.utils.get_total_norm(gradients) ** 2
+def _length(parameters: list[nn.Parameter]) -> Tensor:
+    """Of all their gradients together."""
+    return nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
 
 
 def _adamw(groups: list[dict[str, Any]], config: TrainingConfig) -> torch.optim.AdamW:
