@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from os import PathLike
@@ -156,21 +157,21 @@ def load(folder: str | Path, int8: bool = False) -> Model:
     if kind not in catalog.KINDS:
         raise StoreError(f"{folder} holds a {kind!r}, which this version of xmtc does not know.")
     if int8:
-        values = _with_int8(parts.settings)
-        require("'int8': True" in repr(values), "int8", int8,
+        parts = replace(parts, settings=copy.deepcopy(parts.settings))
+        encoders = list(_encoders_in(parts.settings))
+        require(bool(encoders), "int8", int8,
                 f"is for models with an encoder, and {kind} has none; leave it out")  # fmt: skip
-        parts = replace(parts, settings=values)
+        for encoder in encoders:
+            encoder["int8"] = True
     model: Model = trusted(lambda: catalog.class_of(kind).from_parts(parts))
     return model
 
 
-def _with_int8(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings with all encoders in 8 bits, those of an ensemble's members too."""
-    changed = {name: _with_int8(value) if isinstance(value, dict) else value
-               for name, value in values.items()}  # fmt: skip
-    if isinstance(changed.get("encoder"), dict):
-        changed["encoder"]["int8"] = True
-    return changed
+def _encoders_in(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The settings of all encoders, those of an ensemble's members too."""
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from [value] if name == "encoder" else _encoders_in(value)
 
 
 def allowed_labels(

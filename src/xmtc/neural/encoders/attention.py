@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import torch
 
 from xmtc.core.arrays import Longs
+from xmtc.core.drafts import draft_of
 from xmtc.neural.devices import in_precision, seeded, use_our_threads
 from xmtc.neural.encoders import transformer
 from xmtc.neural.encoders.encoder import TextEncoder
@@ -41,7 +41,7 @@ def _remembered(source: Source, batches: Sequence[Longs], cache: Path) -> dict[i
     path = cache / f"attention-{key[:32]}.json"
     if not path.exists():
         found = {size: _fastest(source, rows) for size, rows in typical.items()}
-        draft = path.with_suffix(f".{uuid.uuid4().hex[:8]}.partial")
+        draft = draft_of(path)
         draft.write_text(json.dumps(found), encoding="utf-8")
         draft.replace(path)
     known: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from xmtc.core.errors import ConfigError
+from xmtc.core.errors import ConfigError, memory_errors
 from xmtc.neural.batches.layout import Batch
 
 ATTENTION_DROPOUTS = ("attention_probs_dropout_prob", "attention_dropout")
@@ -68,35 +68,43 @@ class Transformer(nn.Module):
         return tuple(last), getattr(read, "pooler_output", None)
 
 
+@contextmanager
+def _written_by_strangers(problem: str) -> Iterator[None]:
+    """What goes wrong inside is the folder's fault, but for a lack of memory.
+
+    tokenizers raises bare Exceptions, transformers and safetensors may fail anywhere.
+    """
+    try:
+        with memory_errors():
+            yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"{problem}: {error!r:.300}") from error
+
+
 def load(folder: Path, attention: str, dropout: float) -> Any:
     """The encoder in a folder, its weights from safetensors only."""
     from transformers import AutoConfig, AutoModel
 
-    try:
+    with _written_by_strangers(f"cannot use the encoder in {folder}"), quiet():
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         set_dropout(config, dropout)
-        with quiet():
-            return AutoModel.from_pretrained(
-                folder, config=config, local_files_only=True, use_safetensors=True,
-                trust_remote_code=False,
-                attn_implementation=_implementation(attention), dtype=torch.float32,
-            )  # fmt: skip
-    except MemoryError:
-        raise
-    except Exception as error:  # safetensors, tokenizers and transformers raise what they like
-        raise ConfigError(f"cannot use the encoder in {folder}: {error!r:.300}") from error
+        return AutoModel.from_pretrained(
+            folder, config=config, local_files_only=True, use_safetensors=True,
+            trust_remote_code=False,
+            attn_implementation=_implementation(attention), dtype=torch.float32,
+        )  # fmt: skip
 
 
 def load_tokenizer(folder: Path) -> Any:
     """The tokenizer of the encoder in a folder; it must have a tokenizer.json to be saved."""
     from transformers import AutoTokenizer
 
-    try:
+    with _written_by_strangers(f"cannot read the tokenizer in {folder}"):
         tokenizer = AutoTokenizer.from_pretrained(
             folder, local_files_only=True, trust_remote_code=False
         )
-    except Exception as error:
-        raise ConfigError(f"cannot read the tokenizer in {folder}: {error!r:.300}") from error
     if not tokenizer.is_fast:
         raise ConfigError(f"{folder} has no tokenizer.json. Save the tokenizer there anew.")
     return tokenizer

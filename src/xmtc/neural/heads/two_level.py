@@ -43,9 +43,9 @@ class TwoLevel(nn.Module):
     def teach(self, what: str) -> None:
         """From here on only the "generator" or only the "labels" learn."""
         self.teaches = {what}
-        for part, name in ((self.generator, "generator"), (self.bottleneck, "labels"),
-                           (self.labels, "labels")):  # fmt: skip
-            part.requires_grad_(what == name)
+        self.generator.requires_grad_(what == "generator")
+        for part in (self.bottleneck, self.labels):
+            part.requires_grad_(what == "labels")
 
     def loss(self, vectors: Tensor, relevant: Csr, chosen_by: Tensor | None = None) -> Tensor:
         """Both losses, summed over the texts.
