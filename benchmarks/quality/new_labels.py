@@ -102,10 +102,11 @@ def _measure(place: Path, name: str, options: Options) -> Measurement:
     wider, cost = timed(lambda: xmtc.add_labels(model, texts=said))
     test = _cells.asked(options, name).named_in(wider.labels)
     return {"added": len(said), "add_seconds": cost.seconds,
-            **_figures(model, wider, test)}  # fmt: skip
+            **figures(model, wider, test)}  # fmt: skip
 
 
-def _figures(model: Model, wider: Model, test: Dataset) -> Measurement:
+def figures(model: Model, wider: Model, test: Dataset) -> Measurement:
+    """What becomes of the new labels in the wider model, and of texts without them."""
     known, many = len(model.labels), len(wider.labels)
     new = np.arange(many) >= known
     truth = test.relevant[:, :many]
@@ -114,15 +115,15 @@ def _figures(model: Model, wider: Model, test: Dataset) -> Measurement:
     only = truth[np.flatnonzero(carries)].tolil()
     only[:, :known] = 0
     alone_, among = wider.rank(mine.texts, 5, new), wider.rank(mine.texts, 5)
-    figures: Measurement = {
+    found: Measurement = {
         "test_texts": len(mine), "by_chance": 100 * min(1.0, 5 / int(new.sum())),
         "new P@1": _metric(alone_, only, "P@1"), "new R@5": _metric(alone_, only, "R@5"),
         "among_all R@5": _metric(among, only, "R@5"),
     }  # fmt: skip
     for when, each in (("elsewhere", model), ("elsewhere after", wider)):
         ranking = each.rank(others.texts, max(KS))
-        figures |= {f"{when} P@{k}": _metric(ranking, others.relevant, f"P@{k}") for k in KS}
-    return figures
+        found |= {f"{when} P@{k}": _metric(ranking, others.relevant, f"P@{k}") for k in KS}
+    return found
 
 
 def _metric(ranking: Any, relevant: Any, name: str) -> float:

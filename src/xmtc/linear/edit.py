@@ -14,6 +14,9 @@ from xmtc.linear.svm import SvmConfig
 # A new label knows few texts it does not belong to, so it says yes too easily. With this much off
 # its margin the old labels keep their accuracy to 0.1 points (docs/how-to/update-a-model.md).
 CAUTION = 0.6
+# One that knows its own text alone: other texts share a few of those words, so they speak for it
+# faintly. What they say counts twice, and less caution is left (same page).
+STRETCH, CAUTION_BY_TEXT = 2.0, 0.2
 
 
 def without_labels(forest: Forest, kept: Array) -> Forest:
@@ -28,18 +31,21 @@ def without_labels(forest: Forest, kept: Array) -> Forest:
     return forest_of(tree, chunks, forest.feature_count)
 
 
-def with_labels(forest: Forest, texts: Csr, relevant: Csr, config: SvmConfig, beam: int) -> Forest:
+def with_labels(
+    forest: Forest, texts: Csr, relevant: Csr, by_text: Array, config: SvmConfig, beam: int
+) -> Forest:
     """The forest with more labels, after the old: each learned from its `texts`, at its leaf.
 
-    texts: (examples, features). relevant: (examples, new labels). A label goes to the leaf that the
-    tree itself leads its examples to, and is told from the other examples and from its siblings.
+    texts: (examples, features). relevant: (examples, new labels). by_text: (new labels,) True where
+    the only example is what the label says itself. A label goes to the leaf that the tree itself
+    leads its examples to, and is told from the other examples and from its siblings.
     """
     leaves = _leaves_for(forest, unit_rows(as_csr(relevant.T @ texts)), beam)
     chunks = [forest.chunk(node) for node in range(forest.inner_nodes)]
     for leaf in np.unique(leaves):
-        node = forest.first_leaf + leaf
+        node, mine = forest.first_leaf + leaf, leaves == leaf
         chunks[node] = _with_children(
-            chunks[node], texts, relevant[:, np.flatnonzero(leaves == leaf)], config
+            chunks[node], texts, relevant[:, np.flatnonzero(mine)], by_text[mine], config
         )
     parents = np.concatenate([forest.tree.parents[-1], leaves]).astype(np.int32)
     return forest_of(LabelTree((*forest.tree.parents[:-1], parents)), chunks, forest.feature_count)
@@ -85,18 +91,22 @@ def _keep_children(chunk: Chunk, kept: Array) -> Chunk:
     )  # fmt: skip
 
 
-def _with_children(chunk: Chunk, texts: Csr, relevant: Csr, config: SvmConfig) -> Chunk:
+def _with_children(
+    chunk: Chunk, texts: Csr, relevant: Csr, by_text: Array, config: SvmConfig
+) -> Chunk:
     """The chunk with new children, in the order of the columns of `relevant`."""
     likenesses = _typical_texts(chunk, texts.shape[1])
     rows = as_csr(sp.vstack([texts, likenesses]))
     nobody = sp.csr_array((likenesses.shape[0], relevant.shape[1]), dtype=np.float32)
     flat = LabelTree.flat(relevant.shape[1])
     new = train_forest(rows, as_csr(sp.vstack([relevant, nobody])), flat, config).chunk(0)
+    stretch = np.where(by_text, STRETCH, 1.0).astype(np.float32)  # upwards of -1, a clear no
+    caution = np.where(by_text, CAUTION_BY_TEXT, CAUTION).astype(np.float32)
     return chunk_of(
         np.concatenate([_feature_of_each(chunk), _feature_of_each(new)]),
         np.concatenate([chunk.siblings, new.siblings + np.int32(len(chunk.biases))]),
-        np.concatenate([chunk.values, new.values]),
-        np.concatenate([chunk.biases, new.biases - np.float32(CAUTION)]),
+        np.concatenate([chunk.values, new.values * stretch[new.siblings]]),
+        np.concatenate([chunk.biases, stretch * (new.biases + 1) - 1 - caution]),
     )
 
 

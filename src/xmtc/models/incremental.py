@@ -47,10 +47,12 @@ def add_labels(
     seen = replace(changed.trained_on, label_counts=counts)
     if isinstance(changed, Gudn):
         return _wider_gudn(changed, examples, relevant, texts, wide, seen)
+    bare = _bare(relevant)
     shown, relevant = _shown(changed, examples, relevant, texts, new)
-    config = changed.config
+    config, by_text = changed.config, np.isin(np.arange(len(new)), bare)
     forests = kept_as(config, (
-        with_labels(forest, shown, relevant, config.svm, config.beam) for forest in changed.forests
+        with_labels(forest, shown, relevant, by_text, config.svm, config.beam)
+        for forest in changed.forests
     ))  # fmt: skip
     return replace(changed, forests=forests, labels=wide, trained_on=seen)
 
