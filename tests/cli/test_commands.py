@@ -174,6 +174,9 @@ def test_compare_refuses_what_cannot_be_before_it_works(capfd, folder, tmp_path)
     model, test = folder / "model", folder / "tst.jsonl.gz"
     code, _, errors = xmtc(capfd, "compare", model, model, "--test", test)
     assert (code, "named twice" in errors) == (1, True)
+    same = model.parent / "." / "model" / ".." / "model"
+    code, _, errors = xmtc(capfd, "compare", model, same, "--test", test)
+    assert (code, "named twice" in errors) == (1, True)
     code, _, errors = xmtc(capfd, "compare", model, "--test", test)
     assert (code, "give two or more" in errors) == (1, True)
     code, _, errors = xmtc(capfd, "compare", model, model)
@@ -185,6 +188,8 @@ def test_compare_refuses_what_cannot_be_before_it_works(capfd, folder, tmp_path)
     assert (code, "--different-labels" in errors) == (1, True)
     code, _, errors = xmtc(capfd, "compare", model, other, "--test", test, "--html", missing)
     assert (code, "no folder" in errors) == (1, True)
+    code, _, errors = xmtc(capfd, "compare", model, other, "--test", test, "--html", tmp_path)
+    assert (code, "is a folder" in errors) == (1, True)
 
 
 def test_combine_refuses_what_cannot_be_before_it_works(capfd, folder, tmp_path):
