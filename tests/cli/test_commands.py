@@ -423,6 +423,21 @@ def test_update_says_what_became_of_the_training_data(capfd, folder, tree, chang
     assert xmtc(capfd, *command, "--train", folder / "trn.jsonl")[0] == 0
 
 
+def test_update_notices_other_texts_of_the_same_number(capfd, tree):
+    other = (tree / "trn.jsonl").read_text().replace("sign", "sigh")
+    (tree / "other.jsonl").write_text(other)
+    command = ["update", tree / "tree", tree / "more.jsonl", "--out", tree / "wider"]
+    code, _, errors = xmtc(capfd, *command, "--train", tree / "other.jsonl")
+    assert (code, "has other texts or labels" in errors) == (1, True)
+
+
+def test_labels_without_a_text_are_added_by_their_names(capfd, tree):
+    (tree / "labels.tsv").write_text("sign0a sign1a\t\nkappa\tkappa sign2a\n")
+    add = ["labels", "add", tree / "tree", "--texts", tree / "labels.tsv", "--out", tree / "more"]
+    code, output, _ = xmtc(capfd, *add)
+    assert (code, "Added 2 labels, now 14" in output) == (0, True)
+
+
 def test_update_reads_the_old_data_as_it_was_read_before(capfd, tree):
     table = "".join(f"sign{i}a sign{i}b;label {i}|other\n" for i in range(6))
     (tree / "old.csv").write_text("body;tags\n" + table)
