@@ -193,3 +193,11 @@ def test_a_threshold_decides_upon_all_labels_whatever_k():
     model = xmtc.train("most_frequent", data)
     for ks in ((1,), (1, 3, 5)):
         assert xmtc.evaluate(model, data, ks, threshold=0.5).metrics["micro F1"] == 100
+
+
+def test_k_is_a_whole_number_of_any_kind_and_a_threshold_a_number():
+    model = xmtc.train("most_frequent", planted(labels=5))
+    assert len(xmtc.predict(model, ["a"], k=np.int64(2))[0]) == 2
+    for wrong in ({"k": True}, {"k": 0}, {"k": 1.5}, {"threshold": float("nan")}):
+        with pytest.raises(xmtc.ConfigError, match=next(iter(wrong))):
+            xmtc.predict(model, ["a"], **wrong)

@@ -88,6 +88,19 @@ def test_a_word_is_coloured_by_all_that_it_says():
     )
 
 
+def test_parts_of_words_colour_the_words_they_are_in():
+    found = _highlighted("olives and oil", {"oliv": 1.0, "oi": -0.2, "nd": 0.1})
+    assert found == " ".join([
+        click.style("olives", fg="green", bold=True), click.style("and", fg="green", bold=False),
+        click.style("oil", fg="red", bold=False),
+    ])  # fmt: skip
+
+
+def test_one_text_is_explained(model):
+    with pytest.raises(xmtc.DataError, match="one text, not a list"):
+        xmtc.explain(model, ["sign3a"])
+
+
 def test_a_text_in_no_encoding_is_explained_and_more_labels_than_there_are(model, tmp_path, capsys):
     xmtc.save(model, tmp_path / "model")
     given = ["explain", str(tmp_path / "model"), "sign3a caf\udce9", "-k", str(10**19)]

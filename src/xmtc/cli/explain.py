@@ -60,10 +60,14 @@ def _highlighted(text: str, weights: dict[str, float]) -> str:
     for term, weight in weights.items():
         for word in term.split():  # a word speaks for itself and in the phrases that it is part of
             single[word] = single.get(word, 0.0) + weight
+    words = {word.lower() for word in re.findall(r"\w+", text)}
+    parts = {term: weight for term, weight in single.items() if term.lower() not in words}
     most = max(map(abs, single.values()), default=0.0)
 
     def colour(match: re.Match[str]) -> str:
-        weight = single.get(match[0]) or single.get(match[0].lower(), 0.0)
+        word = match[0].lower()
+        inside = sum(weight for part, weight in parts.items() if part in word)  # n-grams
+        weight = single.get(match[0]) or single.get(word) or inside
         if not weight:
             return match[0]
         return click.style(

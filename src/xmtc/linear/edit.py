@@ -42,7 +42,7 @@ def with_labels(
 
     texts: (examples, features). relevant: (examples, new labels). by_text: (new labels,) True where
     the only example is what the label says itself. A label goes to the leaf that the tree itself
-    leads its examples to, and is told from the other examples and from its siblings.
+    leads its examples to, and is told from the other examples, its siblings and some OTHERS.
     """
     chunks = [forest.chunk(node) for node in range(forest.inner_nodes)]
     others = _likenesses(chunks[forest.first_leaf :], texts.shape[1])
@@ -135,8 +135,8 @@ def _learned(
     stretch = np.where(by_text, STRETCH, 1.0).astype(np.float32)  # upwards of -1, a clear no
     caution = np.where(by_text, CAUTION_BY_TEXT, CAUTION).astype(np.float32)
     biases = stretch * (new.biases + 1) - 1 - caution
-    highest = max(-1.0, float(chunk.biases.max(initial=-1.0)))  # before a text says anything
-    biases = np.where(by_text, np.minimum(biases, np.float32(highest)), biases)
+    highest = chunk.biases.max(initial=np.float32(-1))  # no sibling says more without a word
+    biases = np.where(by_text, np.minimum(biases, highest), biases)
     return replace(new, values=new.values * stretch[new.siblings], biases=biases)
 
 

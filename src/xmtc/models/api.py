@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
+from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
@@ -87,12 +87,17 @@ def predict(
     if not hasattr(texts, "__len__"):
         texts = list(texts)
     check_texts(texts)
-    require(isinstance(k, int) and k >= 1, "k", k, "ask for one label or more, a whole number")
-    require(isinstance(threshold, Real | None), "threshold", threshold, "must be a number, or None")
-    ranking = model.rank(
-        texts, min(k, len(model.labels)), allowed_labels(model.labels, only, exclude)
-    )
+    number = threshold is None or (isinstance(threshold, Real) and threshold == threshold)
+    require(number, "threshold", threshold, "must be a number, or None")
+    ranking = model.rank(texts, _most(k, model), allowed_labels(model.labels, only, exclude))
     return (ranking if threshold is None else ranking.above(threshold)).named(model.labels)
+
+
+def _most(k: int, model: Model) -> int:
+    """As many labels as are asked for, or as there are."""
+    whole = isinstance(k, Integral) and not isinstance(k, bool) and k >= 1
+    require(whole, "k", k, "ask for one label or more, a whole number")
+    return min(int(k), len(model.labels))
 
 
 def evaluate(
@@ -127,7 +132,9 @@ def explain(model: Model, text: str, k: int = 3) -> list[Explanation]:
     """For each of the k best labels, the words that spoke for and against it."""
     if not hasattr(model, "explain"):
         raise ConfigError(f"{model.kind} cannot say why; these can: {catalog.explaining()}.")
-    ranking = model.rank([text], min(k, len(model.labels))).named(model.labels)[0]
+    if not isinstance(text, str):
+        raise DataError(f"explain takes one text, not a {type(text).__name__}.")
+    ranking = model.rank([text], _most(k, model)).named(model.labels)[0]
     return [
         Explanation(name, score, tuple(model.explain(text, model.labels.id_of[name])))
         for name, score in ranking

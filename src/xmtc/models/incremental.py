@@ -38,6 +38,9 @@ def add_labels(
     changed, texts = _takes_labels(model), dict(texts or {})
     if examples is not None and not isinstance(examples, Dataset):
         raise DataError("examples are a data set: xmtc.Dataset.of(texts, labels).")
+    for name, said in texts.items():
+        if not isinstance(said, str):
+            raise DataError(f"the text of {name!r} is a {type(said).__name__}, not a text.")
     named = examples.labels.names if examples else ()
     wide = changed.labels.extended_by([*named, *texts])
     new = wide.names[len(changed.labels) :]

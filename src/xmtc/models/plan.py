@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,8 @@ def plan(
     """
     limits = {"memory": memory, "minutes": minutes}
     for name, limit in limits.items():
-        require(limit is None or limit > 0, name, limit, "must be above 0, or None for no limit")
+        number = limit is None or (isinstance(limit, Real) and limit > 0)
+        require(number, name, limit, "must be a number above 0, or None for no limit")
     check_dataset(dataset, "plan")
     if kind in RECIPES:
         raise ConfigError(f"{kind} plans by itself as it goes; it has no limit but its minutes.")
