@@ -185,7 +185,7 @@ def draw_deciles(
             for name, parts in lines:
                 axes.plot(range(1, len(parts) + 1), parts, "o-", markersize=2, lw=1, label=name)
             axes.set(title=data, ylabel="part of P@5", ylim=(0, None),
-                     xlabel="tenths of the labels, from frequent to rare")  # fmt: skip
+                     xlabel="from frequent to rare, a tenth of all labels given each")  # fmt: skip
             axes.legend(frameon=False, fontsize=6)
 
 

@@ -54,6 +54,8 @@ def main(arguments: Sequence[str], home: Path = HOME) -> int:
     """The command line; `home` holds the folders of the kinds and of the results."""
     asked = _parser().parse_args(arguments)
     try:
+        if asked.budget is not None and (asked.kind != "all" or not asked.budget > 0):
+            raise BenchmarkError("--budget goes with all, and is a number of hours above 0.")
         if asked.kind == "list":
             _print_list(home)
             return 0
@@ -75,7 +77,7 @@ def _run_all(asked: argparse.Namespace, home: Path) -> int:
         if asked.budget is None and name != RESULTS
     ]  # fmt: skip
     if asked.budget is not None or RESULTS in _names("quality", home):
-        codes.append(_run_cells(asked, home, asked.budget or math.inf))
+        codes.append(_run_cells(asked, home, math.inf if asked.budget is None else asked.budget))
     return max(codes, default=0)
 
 
@@ -112,6 +114,12 @@ def _tried(run: Callable[[], int], what: str) -> int:
 def _run_cell(asked: argparse.Namespace, data: str, model: str, home: Path) -> int:
     if asked.kind not in ("quality", "all"):
         raise BenchmarkError(f"{asked.kind} {data} takes no model: only quality DATASET MODEL.")
+    settings = _load("quality", RESULTS, home).SETTINGS
+    for what, name, known in (("data set", data, settings["data"]),
+                              ("system", model, settings["systems"])):  # fmt: skip
+        if name not in known:
+            hint = did_you_mean(name, known) or f": there are {', '.join(known)}."
+            raise BenchmarkError(f"no {what} {name!r}{hint}")
     one = argparse.Namespace(**{**vars(asked), "only": [data], "systems": [model]})
     return _run(one, "quality", RESULTS, home)
 

@@ -15,6 +15,9 @@ from typing import Any
 
 from benchmarks.kit import BenchmarkError
 from benchmarks.peers.venv import VenvError, python_of
+from benchmarks.process import OOM
+
+NO_MEMORY = ("MemoryError", "bad_alloc", "Cannot allocate memory")  # what languages say of it
 
 
 class PeerFailed(BenchmarkError):
@@ -40,7 +43,11 @@ class Peer:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, text=True,
             start_new_session=True,  # so that its own children can be ended with it
         )  # fmt: skip
-        self.about = self._answer()
+        try:
+            self.about = self._answer()
+        except PeerFailed as problem:  # of its environment, not of the system
+            self.__exit__(None, None, None)
+            raise BenchmarkError(f"{name} does not start: {problem}") from None
 
     def ask(self, **question: Any) -> dict[str, Any]:
         """The answer to one question."""
@@ -97,6 +104,8 @@ class Peer:
             code = self._process.wait()
             self._said.seek(0)
             last = self._said.read().decode(errors="replace").strip().rpartition("\n")[2]
+            if code == -signal.SIGKILL or any(word in last for word in NO_MEMORY):
+                raise PeerFailed(OOM)
             raise PeerFailed(f"{self._script.name} ended with code {code}: {last[-200:]}")
         answer: dict[str, Any] = json.loads(line)
         return answer

@@ -35,7 +35,7 @@ from pecos.xmc.xtransformer.module import (  # type: ignore[import-not-found]
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.kit import timed
 from benchmarks.peers.at_work import latency
-from benchmarks.process import MEGABYTE, forget_peak, peak
+from benchmarks.process import MEGABYTE, OOM, forget_peak, peak
 
 BATCH = 32
 PROBE_TEXTS, PROBE_STEPS = 320, (3, 9)
@@ -54,6 +54,8 @@ def main() -> None:
         try:
             task = json.loads(line)
             answer = pace(task) if task["mode"] == "pace" else measure(task)
+        except MemoryError:
+            answer = {"failed": OOM}
         except Exception as problem:  # a peer's failure is a result
             answer = {"failed": f"{type(problem).__name__}: {problem}"[:200]}
         print(json.dumps(answer), file=answers, flush=True)

@@ -19,12 +19,13 @@ from benchmarks.quality._standing import (
     SINGLES,
     Cells,
     best_two,
+    every_row,
     peer_key,
     same_defaults,
     standing,
 )
 from benchmarks.quality.xr_transformer import taught_job
-from xmtc.core.errors import memory_errors
+from xmtc.core.errors import XmtcError, memory_errors
 
 K = 10
 LIMIT_MINUTES = 60.0  # of a linear system
@@ -243,22 +244,26 @@ def wanted(data: str, cells: Cells) -> list[str]:
 
 def pending(options: Options, results: Path) -> list[tuple[str, str, float]]:
     """Data set, system and about how many minutes: cells without a fit row, the cheapest first."""
-    cells = standing(results)
+    rows, cells = every_row(results), standing(results)
     left = [(name, key, minutes_of(name, key, options))
             for name in DATA for key in wanted(name, cells)
-            if (name, key) not in cells or not is_fit(key, *cells[name, key], options)]  # fmt: skip
+            if not any(is_fit(key, *row, options) for row in rows.get((name, key), ()))
+            ]  # fmt: skip
     return sorted(left, key=lambda cell: cell[2])  # of equals, the first data set
 
 
 def is_fit(key: str, row: Measurement, record: dict[str, Any], options: Options) -> bool:
     """Whether a row need not be made again: same default settings, minutes of training and threads,
     and all figures that the page shows."""
-    if "failed" in row and record["benchmark"] != OWN.replace("_", " "):
+    failed = str(row.get("failed", ""))
+    if failed and record["benchmark"] != OWN.replace("_", " "):
         return False  # it may have had a shorter limit there
+    if failed and failed != OOM and not failed.startswith("> "):
+        return False  # what broke may work now
     system = SYSTEMS[key]
     if row.get("threads", options.threads) != options.threads:
         return False
-    if "failed" not in row and not row.keys() >= {"single_p50_ms", "model_mb"}:
+    if not failed and not row.keys() >= {"single_p50_ms", "model_mb", "intervals"}:
         return False
     in_time = not system.models or row.get("minutes") == _allowed(key, options)
     return in_time and (not system.kinds or same_defaults(row))
@@ -297,8 +302,10 @@ def _tried(system: System, name: str, options: Options) -> Measurement:
         said = str(problem)
     except (Killed, MemoryError):
         said = OOM
-    except BenchmarkError:
+    except (BenchmarkError, XmtcError):
         raise
+    except OSError as problem:  # a full disk, say
+        raise BenchmarkError(str(problem)) from problem
     except Exception as problem:  # a system's failure is a result
         said = f"{type(problem).__name__}: {problem}"[:200]
     return {"failed": said, "defaults": {kind: _cells.defaults(kind) for kind in system.kinds}}

@@ -62,11 +62,13 @@ def test_the_file_for_omikuji_holds_the_same_data(task):
 
 
 SCRIPT = """
-import sys, time
+import os, sys, time
 print('{"version": "toy 1"}', flush=True)
 for line in sys.stdin:
     if "sleep" in line: time.sleep(60)
     if "die" in line: sys.exit("the toy broke")
+    if "kill" in line: os.kill(os.getpid(), 9)
+    if "grow" in line: sys.exit("std::bad_alloc")
     print('{"figure": 1}', flush=True)
 """
 
@@ -83,6 +85,19 @@ def test_a_peer_that_ends_says_why(tmp_path):
         assert peer.ask(do="answer") == {"figure": 1}
         with pytest.raises(ask.PeerFailed, match="ended with code 1: the toy broke"):
             peer.ask(do="die")
+
+
+@pytest.mark.parametrize("how", ["kill", "grow"])
+def test_a_peer_without_memory_says_so(tmp_path, how):
+    with toy_peer(tmp_path) as peer, pytest.raises(ask.PeerFailed, match=r"^OOM$"):
+        peer.ask(do=how)
+
+
+def test_a_peer_that_does_not_start_is_no_result(tmp_path):
+    (tmp_path / "toy.py").write_text("import nothing_of_this_name")
+    with pytest.raises(BenchmarkError, match=r"xmtc does not start: .*No module") as raised:
+        ask.Peer("xmtc", str(tmp_path / "toy.py"))
+    assert not isinstance(raised.value, ask.PeerFailed)
 
 
 def test_a_peer_that_needs_too_long_is_stopped(tmp_path):

@@ -39,7 +39,7 @@ def row(key="linear_tree", data="eurlex4k-proxy", p5=50.0, **figures):
     return {
         "data": data, "key": key, "system": results.SYSTEMS[key].title, "train_seconds": 90.0,
         "single_p50_ms": 12.0, "model_mb": 90.0, "peak_mb": 900.0, "nDCG@5": 60.0, "PSP@5": 40.0,
-        "P@1": 80.0, "P@3": 70.0, "P@5": p5, **figures,
+        "P@1": 80.0, "P@3": 70.0, "P@5": p5, "intervals": {}, **figures,
     }  # fmt: skip
 
 
@@ -83,6 +83,8 @@ def test_a_row_with_the_settings_of_today_comes_before_a_newer_one_without(tmp_p
         ("linear_tree", {}, False),
         ("pecos", {}, True),
         ("pecos", {"failed": "> 60 min"}, True),
+        ("pecos", {"failed": "OOM"}, True),
+        ("pecos", {"failed": "ImportError: half of it is not installed"}, False),
         ("xrt", {"minutes": 30.0}, True),
         ("xrt", {"minutes": 20.0}, False),
         ("pecos", {"threads": 1}, False),
@@ -104,7 +106,8 @@ def test_a_row_that_lacks_a_figure_is_measured_again():
 def test_a_failure_or_fewer_minutes_do_not_hide_an_older_row(tmp_path):
     usual = {"threads": 2, "minutes": 30}
     worse = [row("xrt", p5=1.0, **{**usual, **change})
-             for change in ({"failed": "OOM"}, {"threads": 1}, {"minutes": 5})]  # fmt: skip
+             for change in ({"failed": "OOM"}, {"threads": 1}, {"minutes": 5}, {"minutes": 45})
+             ]  # fmt: skip
     lines = [own(row("xrt", **usual), date="2026-01"),
              *(own(each, date="2026-02") for each in worse)]  # fmt: skip
     cells = _standing.standing(written(tmp_path, quality_results=lines))
@@ -134,6 +137,14 @@ def test_cells_that_are_left_come_cheapest_first_and_done_ones_not_at_all(tmp_pa
     assert ("eurlex57k", "lightxml") not in cells  # which two are best is not known yet
 
 
+def test_a_cell_is_done_when_any_row_has_the_minutes_asked_for(tmp_path):
+    lines = [own(row("xrt", minutes=30)), own(row("xrt", minutes=20), date="2026-02")]
+    where = written(tmp_path, quality_results=lines)
+    for minutes, done in ((30, True), (20, True), (10, False)):
+        left = [cell[:2] for cell in results.pending(Options(minutes=minutes), where)]
+        assert (("eurlex4k-proxy", "xrt") not in left) is done
+
+
 def test_other_sets_get_the_best_two_once_all_are_measured():
     cells = {("eurlex4k-proxy", key): (row(key, p5=50.0 + place), own())
              for place, key in enumerate(_standing.SINGLES)}  # fmt: skip
@@ -160,9 +171,13 @@ def test_a_system_that_fails_says_how(problem, said):
     assert found == {"failed": said, "defaults": TODAY}
 
 
-def test_what_is_wrong_with_the_benchmark_is_no_result():
-    with pytest.raises(BenchmarkError, match="no data"):
-        results._tried(failing(BenchmarkError("no data")), "debian-deps", Options())
+@pytest.mark.parametrize(
+    "problem",
+    [BenchmarkError("no room"), OSError(28, "no room"), xmtc.MissingExtra("no room")],
+)
+def test_what_is_wrong_with_the_benchmark_is_no_result(problem):
+    with pytest.raises((BenchmarkError, xmtc.XmtcError), match="no room"):
+        results._tried(failing(problem), "debian-deps", Options())
 
 
 def failing(problem):
@@ -215,7 +230,7 @@ def test_which_two_are_best_must_be_known_before_they_are_combined(tmp_path, mon
 
 FAKE = '''
 """Cells."""
-SETTINGS = {"data": ["meadow"]}
+SETTINGS = {"data": ["meadow", "hill"], "systems": ["broken", "sheep", "goats", "yaks"]}
 def run(options):
     if "broken" in options.systems: raise BenchmarkError("no sheep")
     return [{"data": *options.only, "key": *options.systems}]
@@ -224,7 +239,7 @@ def pending(options, results):
     done = (results / "quality_results.jsonl")
     done = done.read_text() if done.exists() else ""
     return [(d, k, m) for d, k, m in (("meadow", "broken", 1), ("meadow", "sheep", 2),
-            ("hill", "goats", 3), ("hill", "yaks", 90)) if f'"{k}"' not in done]
+            ("hill", "goats", 3), ("hill", "yaks", 90)) if f'"key": "{k}"' not in done]
 '''.replace("*options.only", "options.only[0]").replace("*options.systems", "options.systems[0]")
 
 
@@ -257,6 +272,16 @@ def test_one_cell_is_run_by_data_set_and_model(home, capsys):
     assert cells_in(home) == ["yaks"]
     assert run(home, "speed", "hill", "yaks") == 2
     assert "only quality DATASET MODEL" in capsys.readouterr().err
+    assert run(home, "quality", "hill", "yak") == 2
+    assert "no system 'yak'; did you mean 'yaks'?" in capsys.readouterr().err
+    assert run(home, "quality", "moon", "yaks") == 2
+    assert "no data set 'moon': there are meadow, hill." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("wrong", [["all", "--budget", "0"], ["list", "--budget", "3"]])
+def test_a_budget_that_means_nothing_is_refused(home, capsys, wrong):
+    assert run(home, *wrong) == 2
+    assert "a number of hours above 0" in capsys.readouterr().err
 
 
 def test_everything_includes_the_cells(home):

@@ -174,6 +174,9 @@ def test_compare_refuses_what_cannot_be_before_it_works(capfd, folder, tmp_path)
     model, test = folder / "model", folder / "tst.jsonl.gz"
     code, _, errors = xmtc(capfd, "compare", model, model, "--test", test)
     assert (code, "named twice" in errors) == (1, True)
+    same = model.parent / "." / "model" / ".." / "model"
+    code, _, errors = xmtc(capfd, "compare", model, same, "--test", test)
+    assert (code, "named twice" in errors) == (1, True)
     code, _, errors = xmtc(capfd, "compare", model, "--test", test)
     assert (code, "give two or more" in errors) == (1, True)
     code, _, errors = xmtc(capfd, "compare", model, model)
@@ -185,6 +188,8 @@ def test_compare_refuses_what_cannot_be_before_it_works(capfd, folder, tmp_path)
     assert (code, "--different-labels" in errors) == (1, True)
     code, _, errors = xmtc(capfd, "compare", model, other, "--test", test, "--html", missing)
     assert (code, "no folder" in errors) == (1, True)
+    code, _, errors = xmtc(capfd, "compare", model, other, "--test", test, "--html", tmp_path)
+    assert (code, "is a folder" in errors) == (1, True)
 
 
 def test_combine_refuses_what_cannot_be_before_it_works(capfd, folder, tmp_path):
@@ -416,6 +421,21 @@ def test_update_says_what_became_of_the_training_data(capfd, folder, tree, chang
     assert "200 texts" in errors
     assert "--train" in errors
     assert xmtc(capfd, *command, "--train", folder / "trn.jsonl")[0] == 0
+
+
+def test_update_notices_other_texts_of_the_same_number(capfd, tree):
+    other = (tree / "trn.jsonl").read_text().replace("sign", "sigh")
+    (tree / "other.jsonl").write_text(other)
+    command = ["update", tree / "tree", tree / "more.jsonl", "--out", tree / "wider"]
+    code, _, errors = xmtc(capfd, *command, "--train", tree / "other.jsonl")
+    assert (code, "has other texts or labels" in errors) == (1, True)
+
+
+def test_labels_without_a_text_are_added_by_their_names(capfd, tree):
+    (tree / "labels.tsv").write_text("sign0a sign1a\t\nkappa\tkappa sign2a\n")
+    add = ["labels", "add", tree / "tree", "--texts", tree / "labels.tsv", "--out", tree / "more"]
+    code, output, _ = xmtc(capfd, *add)
+    assert (code, "Added 2 labels, now 14" in output) == (0, True)
 
 
 def test_update_reads_the_old_data_as_it_was_read_before(capfd, tree):

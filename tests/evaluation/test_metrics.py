@@ -67,8 +67,8 @@ def test_the_worked_example_with_propensities(k, psp, pyxclib, attentionxml):
 def test_r_precision_of_the_worked_example():
     hits, _ = example()
     assert metrics.r_precision(hits, 1).value == pytest.approx(1 / 3)
-    assert metrics.r_precision(hits, 3).value == pytest.approx((1 / 2 + 0 + 1 / 3) / 3)
-    assert metrics.r_precision(hits, 5).value == pytest.approx((1 / 2 + 0 + 1 / 3) / 3)
+    assert metrics.r_precision(hits, 3).value == pytest.approx((1 + 1 + 1 / 3) / 3)
+    assert metrics.r_precision(hits, 5).value == pytest.approx((1 + 1 + 2 / 3) / 3)
 
 
 def distinct(row, k):
@@ -84,8 +84,7 @@ def naive_recall(row, truth, k):
 
 
 def naive_r_precision(row, truth, k):
-    wanted = min(k, len(truth))
-    return len(set(distinct(row, wanted)) & truth) / max(1, wanted)
+    return len(set(distinct(row, k)) & truth) / max(1, min(k, len(truth)))
 
 
 def dcg(gains):

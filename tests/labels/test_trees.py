@@ -225,6 +225,16 @@ def test_frequent_labels_are_nearer_to_the_root():
         node = int(np.flatnonzero(level == node)[0])
 
 
+@pytest.mark.parametrize("arity", [2, 16])
+@pytest.mark.parametrize(
+    "counts", [[100] + [1] * 20, [10_000] + [1] * 300, [1000 // rank**2 for rank in range(1, 200)]]
+)
+def test_one_very_frequent_label_does_not_keep_the_others_together(counts, arity):
+    config = TreeConfig(method="frequency", arity=arity, max_leaf=5, max_depth=60)
+    tree = build_tree(some_vectors(len(counts)), np.array(counts), config)
+    assert leaf_sizes(tree).max() <= 5
+
+
 def test_a_given_tree_is_kept():
     labels = xmtc.LabelSpace(("apple", "fish", "food", "pear", "stone"))
     tree = given_tree(labels, {"apple": "fruit", "pear": "fruit", "fruit": "food", "fish": "food"})

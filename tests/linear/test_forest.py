@@ -17,6 +17,7 @@ from xmtc.data.planted import planted
 from xmtc.labels.trees import TreeConfig, balanced_tree, build_tree
 from xmtc.labels.vectors import pifa
 from xmtc.linear import forest as forest_module
+from xmtc.linear import nodes as nodes_module
 from xmtc.linear.forest import forest_of
 from xmtc.linear.nodes import _levels, _reached, matched, train_forest, train_leaves
 from xmtc.linear.svm import SvmConfig
@@ -220,3 +221,27 @@ def test_down_a_tree_only_what_is_near_the_best_is_found(seed, far, beam):
     found, least = near.labels != NO_LABEL, np.float32(far) * near.scores[:, :1]
     assert found[:, 0].all()
     assert (near.scores >= least)[found].all()
+
+
+@pytest.mark.parametrize("relevance", ["equal", "induced"])
+def test_a_node_of_many_children_is_solved_part_by_part(monkeypatch, relevance):
+    data = planted(texts=300, labels=60)
+    _, features = tfidf.learn(data.texts, tfidf.TfidfConfig())
+    arguments = (features, data.relevant, LabelTree.flat(60), SvmConfig())
+    whole = train_forest(*arguments, relevance=relevance).chunk(0)
+    monkeypatch.setattr(nodes_module, "TOGETHER", nodes_module.SIBLINGS)
+    parts = train_forest(*arguments, relevance=relevance).chunk(0)
+    for name in ("features", "entry_start", "siblings", "values", "biases"):
+        assert np.array_equal(getattr(whole, name), getattr(parts, name)), name
+
+
+def test_a_label_without_a_text_says_no():
+    data = planted(texts=200, labels=20)
+    names = (*data.labels.names, *(f"never {i}" for i in range(300)))
+    relevant = csr_of_rows([row.tolist() for row in np.split(
+        data.relevant.indices, data.relevant.indptr[1:-1])], len(names))  # fmt: skip
+    wide = xmtc.Dataset(data.texts, relevant, xmtc.LabelSpace(names))
+    model = xmtc.train("linear_tree", wide, tree={"max_leaf": 8})
+    found = xmtc.predict(model, data.texts, k=3)
+    assert not any(name.startswith("never") for row in found for name, _ in row[:1])
+    assert xmtc.evaluate(model, data).metrics["P@1"] > 90

@@ -115,6 +115,31 @@ def test_a_rough_solution_costs_little_more_than_the_best(seed):
         assert least - 1e-3 <= reached <= 1.15 * least + 1e-3  # 1.12 is the worst of all seeds
 
 
+@given(st.integers(0, 10_000), st.sampled_from([0.5, 1.0, 10.0]), st.sampled_from([0.5, 0.1]))
+def test_a_rough_logistic_solution_is_not_far_from_the_best(seed, cost, tolerance):
+    features, relevant = random_problem(seed)
+    features = unit_rows(features)
+
+    def reached(config):
+        weights, biases = train_one_vs_all(features, relevant, config)
+        signs = np.where(relevant.toarray() > 0, 1, -1)
+        losses = np.logaddexp(0, -signs * (features @ weights.toarray() + biases))
+        return 0.5 * ((weights.toarray() ** 2).sum(axis=0) + biases**2) + cost * losses.sum(axis=0)
+
+    best = SvmConfig(loss="logistic", cost=cost, tolerance=1e-4, max_passes=3000, prune=0)
+    rough = SvmConfig(loss="logistic", cost=cost, tolerance=tolerance, prune=0)
+    nothing = cost * np.log(2) * features.shape[0]
+    assert (reached(rough) - reached(best) <= 0.05 * (nothing - reached(best)) + 1e-3).all()
+
+
+def test_of_equal_weights_no_more_are_kept_than_allowed():
+    features = as_csr(unit_rows(as_csr(np.ones((4, 9), np.float32))))
+    relevant = as_csr(np.array([[1], [1], [0], [1]], np.float32))
+    few, _ = train_one_vs_all(features, relevant, SvmConfig(prune=0, most_weights=4))
+    assert few.tocsc().indptr.tolist() == [0, 4]
+    assert few.tocsc().indices.tolist() == [0, 1, 2, 3]
+
+
 def test_where_the_descent_starts_does_not_change_where_it_ends():
     features, relevant = random_problem(3)
     rows = solver_rows(features)

@@ -49,6 +49,49 @@ def test_a_label_can_be_added_by_its_text_alone(model):
     assert xmtc.predict(wider, [longer], k=1)[0][0][0] == "both signs"
 
 
+def test_a_label_without_a_text_is_learned_from_its_name(model):
+    wider = add_labels(model, texts={"sign5a sign6a": ""})
+    assert xmtc.predict(wider, ["sign5a sign6a kappa"], k=1)[0][0][0] == "sign5a sign6a"
+
+
+def test_a_label_by_text_does_not_answer_what_nobody_knows():
+    few = xmtc.train("linear_tree", xmtc.Dataset.of(["a fox", "a hen", "a cow"], ["f", "h", "c"]))
+    wider = add_labels(few, texts={"new": "fox hen"})
+    for text in ("", "zzz"):
+        assert xmtc.predict(wider, [text], k=4)[0][0][0] != "new"
+
+
+def test_more_examples_than_training_texts_can_be_saved(tmp_path):
+    one = xmtc.train("linear_tree", xmtc.Dataset.of(["a fox"], [["fox"]]))
+    more = xmtc.Dataset.of(["a hen", "hen fox", "fox"], [["hen"], ["hen"], ["hen"]])
+    xmtc.save(add_labels(one, more), tmp_path / "model")
+    assert len(xmtc.load(tmp_path / "model").labels) == 2
+
+
+def test_what_examples_lack_is_said(model, caplog):
+    add_labels(model, xmtc.Dataset.of(["zzz qqq"], [["new"]]))
+    assert "will not find them: 'new'." in caplog.text
+    with pytest.raises(xmtc.DataError, match="carry no label"):
+        add_labels(model, xmtc.Dataset.of(["sign1a"], [[]]))
+    with pytest.raises(xmtc.DataError, match="Dataset"):
+        add_labels(model, [("sign1a", ["new"])])
+
+
+def test_an_update_with_one_text_does_not_forget_examples(model):
+    signs = [f"sign{i}a sign{i}b fox kappa" for i in range(1, 9)]
+    known = xmtc.Dataset.of(signs, [["fox"]] * 8)
+    wider = add_labels(model, known)
+    new = xmtc.Dataset.of(["kappa alpha", "sign3a sign3b"], [["fox"], ["label 0003"]])
+    updated = update(wider, planted(texts=400, labels=40), new)
+    assert updated.trained_on.label_counts[-1] == 8
+    before, after = (xmtc.predict(each, ["sign2a fox"], k=40)[0] for each in (wider, updated))
+    assert [n for n, _ in after].index("fox") <= [n for n, _ in before].index("fox") + 1
+
+
+def test_one_name_is_one_label(model):
+    assert len(remove_labels(model, "label 0003").labels) == 39
+
+
 def test_a_label_of_unknown_words_is_refused_or_named_in_a_warning(model, caplog):
     with pytest.raises(xmtc.DataError, match=r"no word .* 'whale' \(0 of 3 words\), 'empty'"):
         add_labels(model, texts={"whale": "hunting of whales", "empty": ""})

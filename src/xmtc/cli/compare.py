@@ -58,21 +58,23 @@ def command(
         loaded, dataset, ks or (1, 3, 5), different_labels=different_labels, resamples=resamples,
         family=family,
     )  # fmt: skip
-    if html_file:
-        _write(found, html_file, top)
     if as_json:
         print_json(found.to_dict(top))
-        return
-    _print(found, top)
+    else:
+        _print(found, top)
     if html_file:
-        click.echo(f"Wrote the report to {html_file}; open it in a browser.")
+        _write(found, html_file, top)
+        click.echo(f"Wrote the report to {html_file}; open it in a browser.", err=as_json)
 
 
 def _check(models: tuple[str, ...], html_file: str | None, overwrite: bool) -> None:
     """What can be known before the long work."""
-    twice = next((model for model in models if models.count(model) > 1), None)
+    places = [Path(model).resolve() for model in models]
+    twice = [each for each, place in zip(models, places, strict=True) if places.count(place) > 1]
     if twice:
-        raise ConfigError(f"{twice} is named twice; a model does not differ from itself.")
+        raise ConfigError(f"{twice[-1]} is named twice; a model does not differ from itself.")
+    if html_file and Path(html_file).is_dir():
+        raise ConfigError(f"{html_file} is a folder. Name a file in it, such as report.html.")
     if html_file and not Path(html_file).absolute().parent.is_dir():
         raise ConfigError(f"there is no folder to write {html_file} to. Make it first.")
     if html_file and Path(html_file).exists() and not overwrite:
@@ -83,7 +85,7 @@ def _check(models: tuple[str, ...], html_file: str | None, overwrite: bool) -> N
 
 def _short_names(models: tuple[str, ...]) -> list[str]:
     """As much of the end of each path as tells them apart."""
-    parts = [Path(model).parts for model in models]
+    parts = [Path(model).absolute().parts for model in models]
     for length in range(1, max(map(len, parts))):
         names = ["/".join(each[-length:]) for each in parts]
         if len(set(names)) == len(names):

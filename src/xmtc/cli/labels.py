@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from xmtc.cli.reading import read, reading_options
-from xmtc.cli.show import json_option, print_json
+from xmtc.cli.show import counted, json_option, print_json
 from xmtc.core.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ def remove(model: str, names: tuple[str, ...], out: str, overwrite: bool, as_jso
 def _texts(path: str) -> dict[str, str]:
     from xmtc.data.label_file import read_label_file
 
-    texts = read_label_file(path).text_of_name()
+    file = read_label_file(path)
+    texts = dict(zip(file.names, file.texts, strict=True)) if file.names else {}
     if not texts:
         raise DataError(
             f'{path} names no labels. Write lines like {{"label": ..., "text": ...}} in a .jsonl '
@@ -86,4 +87,5 @@ def _save(model: Model, out: str, overwrite: bool, as_json: bool, before: int) -
         print_json({"folder": out, "labels": len(model.labels), "change": change})
     else:
         did = "Added" if change > 0 else "Removed"
-        click.echo(f"{did} {abs(change):,} labels, now {len(model.labels):,}; saved to {out}")
+        click.echo(f"{did} {counted(abs(change), 'label')}, now {len(model.labels):,}; "
+                   f"saved to {out}")  # fmt: skip

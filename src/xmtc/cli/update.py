@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from xmtc.cli.reading import read, reading_options, source
-from xmtc.cli.show import json_option, print_json, seconds
+from xmtc.cli.show import counted, json_option, print_json, seconds
+from xmtc.core.errors import DataError
 
 if TYPE_CHECKING:
     from xmtc import Dataset
@@ -53,8 +54,8 @@ def command(
         print_json({"folder": out, "texts": updated.trained_on.texts, "new_labels": added,
                     "labels": len(updated.labels), "seconds": round(duration, 3)})  # fmt: skip
     else:
-        click.echo(f"Learned {len(after):,} more texts and {added:,} new labels in "
-                   f"{seconds(duration)}; saved to {out}")  # fmt: skip
+        learned = f"{counted(len(after), 'more text')} and {counted(added, 'new label')}"
+        click.echo(f"Learned {learned} in {seconds(duration)}; saved to {out}")  # fmt: skip
 
 
 def _trained_on(
@@ -68,4 +69,11 @@ def _trained_on(
         return read_again(known), list(known)
     parts = [read(path, **reading) for path in given]
     sources = [source(path, part, **reading) for path, part in zip(given, parts, strict=True)]
+    if len(known) == len(sources):
+        for was, now in zip(known, sources, strict=True):
+            if was.sha256 and was.sha256 != now.sha256:
+                raise DataError(
+                    f"the model was trained on {was}, and {now} has other texts or labels. Give "
+                    "the data it was trained on, or train it again."
+                )
     return reduce(Dataset.joined, parts), sources

@@ -42,10 +42,8 @@ def recall(hits: Hits, k: int) -> Share:
 
 
 def r_precision(hits: Hits, k: int) -> Share:
-    """RP@k: relevant labels among the first min(k, relevant), over min(k, relevant)."""
-    wanted = np.minimum(k, hits.relevant_counts)
-    counted = np.arange(hits.k) < wanted[:, None]
-    return _average(ratio((hits.hit & counted).sum(axis=1), wanted))
+    """RP@k: relevant labels among the first k, over as many as there can be (Chalkidis et al.)."""
+    return _average(ratio(hits.found(k), np.minimum(k, hits.relevant_counts)))
 
 
 def ndcg(hits: Hits, k: int) -> Share:

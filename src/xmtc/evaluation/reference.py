@@ -4,8 +4,10 @@ Each figure names the table it is from: X-BERT (Chang et al. 2019), LightXML (Ji
 APLC-XLNet (Ye et al. 2020), GUDN (Wang et al. 2022), the logs of released code, and for EURLEX57K
 Chalkidis et al. 2019. A paper's table also quotes others' systems; such a figure is filed under the
 paper that prints it, because papers disagree: DiSMEC's P@1 on Wiki-500K is 70.20 or 70.21, that of
-Parabel 60.91, 68.52 or 68.70. Left out: X-BERT's Table 4, whose relative gains on Eurlex-4K do not
-follow from its Table 3, and what we know from hearsay only.
+Parabel 60.91, 68.52 or 68.70. Left out: X-BERT's Table 4 (SLICE, ProXML, HAXMLNet, PPD-Sparse),
+which has relative gains only, and those on Eurlex-4K do not follow from its Table 3; matchers alone
+(X-BERT, Table 2); hours, milliseconds and sizes (LightXML, Table 6); gains over BERT (GUDN, Table
+4); and what we know from hearsay only.
 
 Data sets of one name are not one data set: there are three "Eurlex-4K". So figures are given for a
 name together with the number of training and test texts, and for nothing that merely looks alike.

@@ -10,8 +10,13 @@ WIDTH, LEFT, RIGHT, ROW = 720, 150, 60, 22
 
 
 def escaped(text: str) -> str:
-    """The text as it may stand in HTML, also inside quotes; what cannot be printed is a \ufffd."""
-    return html.escape("".join(char if char.isprintable() else "\ufffd" for char in text))
+    """The text as it may stand in HTML, also inside quotes: space is a space, and what cannot be
+    printed a \ufffd."""
+    return html.escape("".join(map(_printable, text)))
+
+
+def _printable(char: str) -> str:
+    return " " if char.isspace() else char if char.isprintable() else "\ufffd"
 
 
 def whiskers(rows: Sequence[tuple[str, float, float, float]], unit: str) -> str:

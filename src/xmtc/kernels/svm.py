@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from xmtc.kernels.fetch import fetch
+from xmtc.kernels.select import mark_largest
 from xmtc.kernels.types import Floats, Ints, Longs
 from xmtc.kernels.vectors import (
     CHANGE,
@@ -26,7 +27,7 @@ from xmtc.kernels.vectors import (
 )
 
 SIBLINGS = WIDTH  # classifiers solved together: 16 float32 fill a cache line
-NEWTON_STEPS = 8  # of one logistic coordinate, at most
+NEWTON_STEPS = 16  # of one logistic coordinate, at most
 SETTLED = 0.5  # resting rows are looked at again when gradients have shrunk to this share
 NEAR = 1 << 12  # features whose weights stay in the cache; of more, they are fetched ahead
 CALM = 0.1  # a row rests while every sibling's gradient there is below this share of the tolerance
@@ -89,11 +90,10 @@ def large_weights(
     entries of each begin (rows + 1,), and the label and value of each entry.
     """
     least = max(threshold, float(np.finfo(np.float32).tiny))  # a weight of 0 says nothing
-    limits = np.full((len(weights), 1, SIBLINGS), least, np.float32)
     if most is not None and most < weights.shape[1]:
-        ranked = np.partition(np.abs(weights), weights.shape[1] - most, axis=1)
-        limits = np.maximum(limits, ranked[:, -most : ranked.shape[1] - most + 1])
-    return _large(weights, labels, limits)
+        weights = weights.copy()
+        _drop_small(weights, most)
+    return _large(weights, labels, np.float32(least))
 
 
 @njit(cache=True, nogil=True)
@@ -155,6 +155,11 @@ def _descend_logistic(row, positive, alphas, diagonals, which, scalars, state, b
             start, side = cost - alpha, -1.0
         start = min(max(start, 1e-12 * cost), cost * (1 - 1e-12))
         z = start if cost - start >= 0.5 * cost else 0.1 * start
+        # Beyond it the gradient is above 0. Steps from near 0, where alphas begin, lead there
+        # slowly; from there, the first one leads below the root, and the next ones up to it.
+        beyond = min(cost / (1 + np.exp(side * margin)), 0.5 * cost)
+        if start < 0.1 * beyond:
+            z = beyond
         gradient = length * (z - start) + side * margin + np.log(z / (cost - z))
         first = margin + np.log(max(alpha, 1e-12 * cost) / max(cost - alpha, 1e-12 * cost))
         for _ in range(NEWTON_STEPS):
@@ -274,13 +279,25 @@ def _solve_block(
 
 
 @njit(cache=True, nogil=True)
-def _large(weights, labels, limits):
+def _drop_small(weights, most):
+    """Set all but the `most` largest weights of each label to 0; of equals, the first stay."""
+    marks = np.empty(weights.shape[1], np.bool_)
+    for block in range(len(weights)):
+        for j in range(SIBLINGS):
+            mark_largest(weights[block, :, j].copy(), most, marks)
+            for feature in range(weights.shape[1]):
+                if not marks[feature]:
+                    weights[block, feature, j] = 0
+
+
+@njit(cache=True, nogil=True)
+def _large(weights, labels, least):
     blocks, count, used = len(weights), 0, 0
     for feature in range(weights.shape[1]):
         before = count
         for block in range(blocks):
             for j in range(min(SIBLINGS, labels - block * SIBLINGS)):
-                count += abs(weights[block, feature, j]) >= limits[block, 0, j]
+                count += abs(weights[block, feature, j]) >= least
         used += count > before
     features, starts = np.empty(used, np.int32), np.zeros(used + 1, np.int64)
     siblings, values = np.empty(count, np.int32), np.empty(count, np.float32)
@@ -288,7 +305,7 @@ def _large(weights, labels, limits):
     for feature in range(weights.shape[1]):
         for block in range(blocks):
             for j in range(min(SIBLINGS, labels - block * SIBLINGS)):
-                if abs(weights[block, feature, j]) >= limits[block, 0, j]:
+                if abs(weights[block, feature, j]) >= least:
                     siblings[place] = block * SIBLINGS + j
                     values[place] = weights[block, feature, j]
                     place += 1

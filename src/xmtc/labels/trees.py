@@ -186,7 +186,7 @@ def _by_mass(counts: Longs, config: TreeConfig) -> Split:
             return []
         order = labels[np.argsort(-counts[labels], kind="stable")]
         mass = np.cumsum(counts[order] + 1)
-        child = np.minimum((mass - 1) * config.arity // mass[-1], config.arity - 1)
+        child = (mass - counts[order] - 1) * config.arity // mass[-1]  # where its share begins
         return [np.sort(order[child == place]) for place in np.unique(child)]
 
     return split

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse as sp
 
 from xmtc.core.arrays import Array, Csr, Ints, as_csr, unit_rows
 from xmtc.core.tree import LabelTree
-from xmtc.linear.forest import Chunk, Forest, chunk_of, forest_of
+from xmtc.linear.forest import Chunk, Forest, chunk_of, forest_of, side_by_side
 from xmtc.linear.nodes import train_forest
 from xmtc.linear.svm import SvmConfig
 
@@ -16,7 +19,8 @@ from xmtc.linear.svm import SvmConfig
 CAUTION = 0.6
 # One that knows its own text alone: other texts share a few of those words, so they speak for it
 # faintly. What they say counts twice, and less caution is left (same page).
-STRETCH, CAUTION_BY_TEXT = 2.0, 0.2
+STRETCH, CAUTION_BY_TEXT = 2.0, 0.3
+OTHERS = 500  # labels from other leaves that new labels are told from
 
 
 def without_labels(forest: Forest, kept: Array) -> Forest:
@@ -40,13 +44,37 @@ def with_labels(
     the only example is what the label says itself. A label goes to the leaf that the tree itself
     leads its examples to, and is told from the other examples and from its siblings.
     """
-    leaves = _leaves_for(forest, unit_rows(as_csr(relevant.T @ texts)), beam)
     chunks = [forest.chunk(node) for node in range(forest.inner_nodes)]
+    others = _likenesses(chunks[forest.first_leaf :], texts.shape[1])
+
+    def learned(chunk: Chunk, mine: Array) -> Chunk:
+        return _learned(chunk, texts, relevant[:, np.flatnonzero(mine)], by_text[mine], others,
+                        config)  # fmt: skip
+
+    return _inserted(forest, chunks, _leaves_for(forest, texts, relevant, beam), learned)
+
+
+def with_places(forest: Forest, texts: Csr, relevant: Csr, beam: int) -> Forest:
+    """As `with_labels`, but the new labels have learned nothing yet and refuse every text."""
+    nothing = np.empty(0, np.int32)
+
+    def empty(_: Chunk, mine: Array) -> Chunk:
+        return chunk_of(nothing, nothing, nothing, np.full(mine.sum(), -1, np.float32))
+
+    chunks = [forest.chunk(node) for node in range(forest.inner_nodes)]
+    return _inserted(forest, chunks, _leaves_for(forest, texts, relevant, beam), empty)
+
+
+def _inserted(
+    forest: Forest, chunks: list[Chunk], leaves: Ints, children: Callable[[Chunk, Array], Chunk]
+) -> Forest:
+    """The forest with a new label at each of `leaves`.
+
+    children: a leaf's chunk and which new labels go there -> their chunk.
+    """
     for leaf in np.unique(leaves):
-        node, mine = forest.first_leaf + leaf, leaves == leaf
-        chunks[node] = _with_children(
-            chunks[node], texts, relevant[:, np.flatnonzero(mine)], by_text[mine], config
-        )
+        node = forest.first_leaf + leaf
+        chunks[node] = side_by_side([chunks[node], children(chunks[node], leaves == leaf)])
     parents = np.concatenate([forest.tree.parents[-1], leaves]).astype(np.int32)
     return forest_of(LabelTree((*forest.tree.parents[:-1], parents)), chunks, forest.feature_count)
 
@@ -66,13 +94,15 @@ def _mixed(chunk: Chunk, old: Chunk, from_old: Array) -> Chunk:
     parts = []
     for some, wanted in ((chunk, ~from_old), (old, from_old)):
         stays = wanted[some.siblings]
-        rows = _feature_of_each(some)[stays]
+        rows = some.entry_features[stays]
         parts.append((rows, some.siblings[stays], some.values[stays]))
     rows, siblings, values = (np.concatenate(column) for column in zip(*parts, strict=True))
     return chunk_of(rows, siblings, values, np.where(from_old, old.biases, chunk.biases))
 
 
-def _leaves_for(forest: Forest, vectors: Csr, beam: int) -> Ints:
+def _leaves_for(forest: Forest, texts: Csr, relevant: Csr, beam: int) -> Ints:
+    """(new labels,) the leaf that the tree leads each label's examples to, added up."""
+    vectors = unit_rows(as_csr(relevant.T @ texts))
     if forest.tree.depth == 1:
         return np.zeros(vectors.shape[0], np.int32)
     upper = LabelTree(forest.tree.parents[:-1])
@@ -86,38 +116,44 @@ def _keep_children(chunk: Chunk, kept: Array) -> Chunk:
     new_place = np.cumsum(kept) - 1
     stays = kept[chunk.siblings]
     return chunk_of(
-        _feature_of_each(chunk)[stays], new_place[chunk.siblings[stays]], chunk.values[stays],
+        chunk.entry_features[stays], new_place[chunk.siblings[stays]], chunk.values[stays],
         chunk.biases[kept],
     )  # fmt: skip
 
 
-def _with_children(
-    chunk: Chunk, texts: Csr, relevant: Csr, by_text: Array, config: SvmConfig
+def _learned(
+    chunk: Chunk, texts: Csr, relevant: Csr, by_text: Array, others: Csr, config: SvmConfig
 ) -> Chunk:
-    """The chunk with new children, in the order of the columns of `relevant`."""
-    likenesses = _typical_texts(chunk, texts.shape[1])
-    rows = as_csr(sp.vstack([texts, likenesses]))
-    nobody = sp.csr_array((likenesses.shape[0], relevant.shape[1]), dtype=np.float32)
-    flat = LabelTree.flat(relevant.shape[1])
-    new = train_forest(rows, as_csr(sp.vstack([relevant, nobody])), flat, config).chunk(0)
+    """New children of the chunk's node, in the order of the columns of `relevant`.
+
+    They are told from the other examples, from their siblings, and from `others`.
+    """
+    refused = as_csr(sp.vstack([_typical_texts(chunk, texts.shape[1]), others]))
+    nobody = sp.csr_array((refused.shape[0], relevant.shape[1]), dtype=np.float32)
+    rows, carried = (as_csr(sp.vstack(pair)) for pair in ((texts, refused), (relevant, nobody)))
+    new = train_forest(rows, carried, LabelTree.flat(relevant.shape[1]), config).chunk(0)
     stretch = np.where(by_text, STRETCH, 1.0).astype(np.float32)  # upwards of -1, a clear no
     caution = np.where(by_text, CAUTION_BY_TEXT, CAUTION).astype(np.float32)
-    return chunk_of(
-        np.concatenate([_feature_of_each(chunk), _feature_of_each(new)]),
-        np.concatenate([chunk.siblings, new.siblings + np.int32(len(chunk.biases))]),
-        np.concatenate([chunk.values, new.values * stretch[new.siblings]]),
-        np.concatenate([chunk.biases, stretch * (new.biases + 1) - 1 - caution]),
-    )
+    biases = stretch * (new.biases + 1) - 1 - caution
+    highest = max(-1.0, float(chunk.biases.max(initial=-1.0)))  # before a text says anything
+    biases = np.where(by_text, np.minimum(biases, np.float32(highest)), biases)
+    return replace(new, values=new.values * stretch[new.siblings], biases=biases)
+
+
+def _likenesses(leaves: Sequence[Chunk], features: int) -> Csr:
+    """Texts that speak for some OTHERS labels from anywhere, always the same ones."""
+    found, enough = [], 0
+    for leaf in np.random.default_rng(0).permutation(len(leaves)):
+        if enough >= OTHERS:
+            break
+        found.append(_typical_texts(leaves[leaf], features))
+        enough += found[-1].shape[0]
+    return as_csr(sp.vstack(found))
 
 
 def _typical_texts(chunk: Chunk, features: int) -> Csr:
     """(children, features): for each child a text of all that speaks for it."""
     speaks = chunk.values > 0
-    places = (chunk.siblings[speaks], _feature_of_each(chunk)[speaks])
+    places = (chunk.siblings[speaks], chunk.entry_features[speaks])
     shape = (len(chunk.biases), features)
     return unit_rows(as_csr(sp.coo_array((chunk.values[speaks], places), shape=shape)))
-
-
-def _feature_of_each(chunk: Chunk) -> Ints:
-    """(entries,) the feature of each weight."""
-    return np.repeat(chunk.features, np.diff(chunk.entry_start))

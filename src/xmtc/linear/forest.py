@@ -65,6 +65,11 @@ class Chunk:
     values: Floats  # (entries,)
     biases: Floats  # (children,)
 
+    @property
+    def entry_features(self) -> Ints:
+        """(entries,) the feature of each weight."""
+        return np.repeat(self.features, np.diff(self.entry_start))
+
 
 @dataclass(frozen=True)
 class Forest:
@@ -180,8 +185,7 @@ class Forest:
         for leaf, node in enumerate(range(self.first_leaf, self.inner_nodes)):
             chunk = self.chunk(node)
             labels = children.nodes[children.start[leaf] : children.start[leaf + 1]]
-            features = np.repeat(chunk.features, np.diff(chunk.entry_start))
-            weights[labels[chunk.siblings], features] = chunk.values
+            weights[labels[chunk.siblings], chunk.entry_features] = chunk.values
             biases[labels] = chunk.biases
         return weights, biases
 
@@ -215,6 +219,19 @@ def chunk_of(features: Array, siblings: Array, values: Array, biases: Array) -> 
         values[order].astype(np.float32),
         biases.astype(np.float32),
     )
+
+
+def side_by_side(chunks: Sequence[Chunk]) -> Chunk:
+    """The children of several chunks, one after the other, as one."""
+    before = starts_of([len(chunk.biases) for chunk in chunks])
+    return chunk_of(
+        np.concatenate([chunk.entry_features for chunk in chunks]),
+        np.concatenate([
+            chunk.siblings + np.int32(first) for chunk, first in zip(chunks, before, strict=False)
+        ]),
+        np.concatenate([chunk.values for chunk in chunks]),
+        np.concatenate([chunk.biases for chunk in chunks]),
+    )  # fmt: skip
 
 
 def forest_of(

@@ -13,11 +13,11 @@ import scipy.sparse as sp
 from xmtc.core.arrays import Array, Csr, Floats, Ints, Longs, csr, kernel_arrays
 from xmtc.core.progress import step
 from xmtc.core.ranking import NO_LABEL, Ranking
-from xmtc.core.threads import in_threads
+from xmtc.core.threads import blocks, in_threads
 from xmtc.core.tree import LabelTree
 from xmtc.kernels.rows import gather_rows, sorted_union
-from xmtc.kernels.svm import Rows, Start
-from xmtc.linear.forest import Chunk, Forest, WeightType, chunk_of, forest_of
+from xmtc.kernels.svm import SIBLINGS, Rows, Start
+from xmtc.linear.forest import Chunk, Forest, WeightType, chunk_of, forest_of, side_by_side
 from xmtc.linear.svm import SvmConfig, pruned, solve
 
 # What a text that carries a node's labels counts there: the same everywhere, or the share of its
@@ -26,6 +26,7 @@ Relevance = Literal["equal", "induced"]
 # Which texts a label learns from, besides its own: those of the labels in its cluster (tfn, teacher
 # forcing negatives), those that the tree itself leads to the cluster (man, matcher aware), or both.
 Negatives = Literal["tfn", "man", "both"]
+TOGETHER = 8 * SIBLINGS  # children whose weights are dense at once while they are solved
 FAR = 1 / 300  # of the best cluster's score: those below do not learn from a text
 _EQUAL = np.empty(0, np.float32)  # relevance of texts that count the same
 
@@ -238,11 +239,25 @@ def _train_node(
 ) -> Chunk:
     indptr, columns, values, kept, squares = gather_rows(*texts, node.rows, place_of)
     rows = Rows(indptr, columns, values, squares)
-    start = Start(np.zeros(len(kept), np.float32), 0.0, np.zeros(len(node.rows), np.float32))
     carriers = np.searchsorted(node.rows, node.carriers).astype(np.int32)
+    parts = [_solved(rows, node, carriers, cut, kept, config)
+             for cut in blocks(node.children, TOGETHER) or [(0, 0)]]  # fmt: skip
+    return parts[0] if len(parts) == 1 else side_by_side(parts)
+
+
+def _solved(
+    rows: Rows, node: Node, carriers: Ints, children: tuple[int, int], kept: Ints, config: SvmConfig
+) -> Chunk:
+    """The chunk of some children, of all features of the node's texts (`kept`)."""
+    first, last = children
+    starts = node.child_start[first : last + 1]
+    mine = slice(starts[0], starts[-1])
+    start = Start(np.zeros(len(kept), np.float32), 0.0, np.zeros(len(node.rows), np.float32))
     weights, biases, _ = solve(
-        rows, (node.child_start, carriers), start, config, node.place * 101,
-        relevance=node.relevance if len(node.relevance) else None,
+        rows, (starts - starts[0], carriers[mine]), start, config, node.place * 101 + first,
+        relevance=node.relevance[mine] if len(node.relevance) else None,
     )  # fmt: skip
-    features, entry_start, siblings, values = pruned(weights, node.children, config)
+    features, entry_start, siblings, values = pruned(weights, last - first, config)
+    # Who has no text has learned to refuse all that came by, maybe none: that is a clear no too.
+    biases = np.where(np.diff(starts) == 0, np.minimum(biases, np.float32(-1)), biases)
     return Chunk(kept[features], entry_start, siblings, values, biases)

@@ -6,7 +6,7 @@ A gudn takes new labels too: it reads texts and labels alike.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import ConfigError, DataError, did_you_mean
 from xmtc.core.interfaces import Model
 from xmtc.core.labels import LabelSpace
-from xmtc.linear.edit import with_labels, with_old_labels, without_labels
+from xmtc.linear.edit import with_labels, with_old_labels, with_places, without_labels
 from xmtc.linear.nodes import retrain_forest
 from xmtc.models import gudn
 from xmtc.models.gudn import Gudn
@@ -36,13 +36,18 @@ def add_labels(
     label says. Nothing else of the model changes.
     """
     changed, texts = _takes_labels(model), dict(texts or {})
+    if examples is not None and not isinstance(examples, Dataset):
+        raise DataError("examples are a data set: xmtc.Dataset.of(texts, labels).")
     named = examples.labels.names if examples else ()
     wide = changed.labels.extended_by([*named, *texts])
     new = wide.names[len(changed.labels) :]
+    if not named and not texts:
+        raise DataError("the examples carry no label, so there is none to add.")
     if not new:
         raise DataError("there is no new label: the model has all of those names already.")
     relevant = _examples_of(changed, examples, new)
     counts = np.bincount(relevant.indices, minlength=len(new)).astype(np.int64)
+    counts = np.minimum(counts, changed.trained_on.texts)  # examples are no training texts
     counts = np.concatenate([changed.trained_on.label_counts, counts])
     seen = replace(changed.trained_on, label_counts=counts)
     if isinstance(changed, Gudn):
@@ -59,7 +64,7 @@ def add_labels(
 
 def remove_labels(model: Model, names: Iterable[str]) -> LinearTree:
     """The model without these labels. Nothing else of it changes."""
-    tree, gone = _linear_tree(model), set(names)
+    tree, gone = _linear_tree(model), {names} if isinstance(names, str) else set(names)
     for name in gone:
         if name not in tree.labels.id_of:
             hint = did_you_mean(name, tree.labels.names) or "."
@@ -77,8 +82,8 @@ def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
     """The model after more texts: only the nodes that the new texts reach are trained again.
 
     old: what the model was trained on; its vocabulary and its tree stay. Labels that only the new
-    texts have are added. Labels that no text carries, because they were added with examples of
-    their own, stay as they are; those that were removed stay away unless the new texts have them.
+    texts have are added. Labels that were added with more examples than these texts have of them
+    stay as they are; those that were removed stay away unless the new texts have them.
     """
     tree = _linear_tree(model)
     if len(old) != tree.trained_on.texts:
@@ -89,7 +94,7 @@ def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
     new = _carried(new)
     unknown = new.named_in(tree.labels).labels.names[len(tree.labels) :]
     if unknown:
-        tree = _linear_tree(add_labels(tree, new))
+        tree = _with_places(tree, new, unknown)
     both = _joined(old.named_in(tree.labels), new.named_in(tree.labels), len(tree.labels))
     features = as_csr(sp.vstack([tree.encode_to_learn(part.inputs) for part in (old, new)]))
     fresh = np.arange(both.shape[0]) >= len(old)
@@ -100,12 +105,40 @@ def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
         for forest in tree.forests
     )  # fmt: skip
     counts = np.bincount(both.indices, minlength=len(tree.labels)).astype(np.int64)
-    unseen = counts == 0
-    if unseen.any():
-        counts = np.where(unseen, tree.trained_on.label_counts, counts)
+    known_better = (counts == 0) | (counts < tree.trained_on.label_counts)
+    if known_better.any():
+        counts = np.maximum(counts, tree.trained_on.label_counts)
         pairs = zip(forests, tree.forests, strict=True)
-        forests = kept_as(config, (with_old_labels(*pair, unseen) for pair in pairs))
+        forests = kept_as(config, (with_old_labels(*pair, known_better) for pair in pairs))
     return replace(tree, forests=forests, trained_on=TrainedOn(both.shape[0], counts))
+
+
+def _with_places(tree: LinearTree, new: Dataset, names: tuple[str, ...]) -> LinearTree:
+    """The tree with labels that have a leaf, but have learned nothing."""
+    wide = tree.labels.extended_by(names)
+    shown, relevant = tree.encode_to_learn(new.inputs), _examples_of(tree, new, names)
+    _warn_of_unknown(shown, relevant, names)
+    forests = kept_as(tree.config, (
+        with_places(forest, shown, relevant, tree.config.beam) for forest in tree.forests
+    ))  # fmt: skip
+    counts = np.concatenate([tree.trained_on.label_counts, np.zeros(len(names), np.int64)])
+    seen = replace(tree.trained_on, label_counts=counts)
+    return replace(tree, forests=forests, labels=wide, trained_on=seen)
+
+
+def _warn_of_unknown(shown: Csr, relevant: Csr, names: Sequence[str]) -> None:
+    """Labels whose examples hold no word that the model knows cannot be found."""
+    empty = np.diff(shown.indptr) == 0
+    heard = np.bincount(relevant.indices, ~np.repeat(empty, np.diff(relevant.indptr)),
+                        minlength=len(names))  # fmt: skip
+    carried = np.bincount(relevant.indices, minlength=len(names))
+    silent = [repr(names[int(at)]) for at in np.flatnonzero((carried > 0) & (heard == 0))]
+    if silent:
+        more = f" and {len(silent) - SHOWN:,} more" if len(silent) > SHOWN else ""
+        logging.getLogger("xmtc").warning(
+            "the texts of some new labels hold no word that the model knows, so it will not find "
+            "them: %s%s. Train again to learn new words.", ", ".join(silent[:SHOWN]), more,
+        )  # fmt: skip
 
 
 def _linear_tree(model: Model) -> LinearTree:
@@ -138,9 +171,11 @@ def _shown(
     A label that has none learns from its own text, or from its name if there is no text.
     """
     rows = [] if examples is None else [tree.encode_to_learn(examples.inputs)]
+    if rows:
+        _warn_of_unknown(rows[0], relevant, new)
     bare = _bare(relevant)
     if len(bare):
-        own = [texts.get(new[place], new[place]) for place in bare]
+        own = [texts.get(new[place]) or new[place] for place in bare]
         _check_words(tree, [new[place] for place in bare], own)
         rows.append(unit_rows(tree.encode_to_learn(own)))
         relevant = sp.vstack([relevant, csr_of_rows([[place] for place in bare], len(new))])

@@ -56,6 +56,7 @@ PUBLISHED = Config(
     EncoderConfig("xml_cnn", max_tokens=501, dropout=0.25, width=300, hidden=512, stride=2),
     TrainingConfig(epochs=20, encoder_rate=1e-3, head_rate=1e-3, decay=0.0, warmup=0.0,
                    schedule="constant", clip=0.0),
+    loss="mean",
     start_at_frequency=False,
     standardise=False,
 )  # fmt: skip
