@@ -104,7 +104,7 @@ def test_new_labels_are_judged_alone_among_all_and_by_what_they_do_to_others():
     data = planted(texts=30)
     known = data.labels.only(np.arange(12) < 10)
     before, after = Model(known, range(10)), Model(data.labels, [0, 1, 2, 3, 4, 11, 10, 5])
-    found = new_labels._figures(before, after, data)
+    found = new_labels.figures(before, after, data)
     carry = data.relevant[:, 10:].toarray()
     some = carry.sum(1) > 0
     assert found["test_texts"] == some.sum()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from math import isnan
+from numbers import Integral, Real
 
 
 class XmtcError(Exception):
@@ -42,6 +44,16 @@ def memory_errors() -> Iterator[None]:
         if "allocate memory" in str(problem) or "out of memory" in str(problem):
             raise MemoryError(str(problem)) from problem
         raise
+
+
+def is_number(value: object) -> bool:
+    """Whether it is a real number of any library, and not NaN."""
+    return isinstance(value, Real) and not isnan(value)
+
+
+def is_whole(value: object) -> bool:
+    """Whether it is a whole number of any library."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

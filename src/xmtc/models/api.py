@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
@@ -16,7 +15,15 @@ from xmtc.core import config as settings
 from xmtc.core import store
 from xmtc.core.arrays import Allowed, Inputs, Ints
 from xmtc.core.dataset import Dataset
-from xmtc.core.errors import ConfigError, DataError, StoreError, did_you_mean, require
+from xmtc.core.errors import (
+    ConfigError,
+    DataError,
+    StoreError,
+    did_you_mean,
+    is_number,
+    is_whole,
+    require,
+)
 from xmtc.core.interfaces import Model
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import trusted
@@ -87,7 +94,7 @@ def predict(
     if not hasattr(texts, "__len__"):
         texts = list(texts)
     check_texts(texts)
-    number = threshold is None or (isinstance(threshold, Real) and threshold == threshold)
+    number = threshold is None or is_number(threshold)
     require(number, "threshold", threshold, "must be a number, or None")
     ranking = model.rank(texts, _most(k, model), allowed_labels(model.labels, only, exclude))
     return (ranking if threshold is None else ranking.above(threshold)).named(model.labels)
@@ -95,8 +102,7 @@ def predict(
 
 def _most(k: int, model: Model) -> int:
     """As many labels as are asked for, or as there are."""
-    whole = isinstance(k, Integral) and not isinstance(k, bool) and k >= 1
-    require(whole, "k", k, "ask for one label or more, a whole number")
+    require(is_whole(k) and k >= 1, "k", k, "ask for one label or more, a whole number")
     return min(int(k), len(model.labels))
 
 

@@ -6,13 +6,12 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from xmtc.core import config as settings
 from xmtc.core.dataset import Dataset
-from xmtc.core.errors import ConfigError, require
+from xmtc.core.errors import ConfigError, is_number, require
 from xmtc.models.api import check_dataset, check_trainable, config_of
 from xmtc.models.catalog import PLANNED, RECIPES, module_of
 from xmtc.models.cost import Estimate, Spent, one_vs_all_costs, total
@@ -62,8 +61,8 @@ def plan(
     """
     limits = {"memory": memory, "minutes": minutes}
     for name, limit in limits.items():
-        number = limit is None or (isinstance(limit, Real) and limit > 0)
-        require(number, name, limit, "must be a number above 0, or None for no limit")
+        fit = limit is None or (is_number(limit) and limit > 0)
+        require(fit, name, limit, "must be a number above 0, or None for no limit")
     check_dataset(dataset, "plan")
     if kind in RECIPES:
         raise ConfigError(f"{kind} plans by itself as it goes; it has no limit but its minutes.")
