@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from xmtc.cli.show import json_option, print_json, printable
+from xmtc.cli.show import json_option, print_json
+from xmtc.core.printable import printable
 
 
 @click.command("explain")

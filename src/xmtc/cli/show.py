@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from xmtc.core.printable import printable
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 int8_option = click.option(
@@ -57,12 +59,6 @@ def _plain(cell: str) -> str:
     from rich.markup import escape
 
     return escape(printable(cell))
-
-
-def printable(text: str) -> str:
-    """The text on one line, without what would steer the terminal or is half a character."""
-    return "".join(char if char.isprintable() else " " if char.isspace() else "\ufffd"
-                   for char in text)  # fmt: skip
 
 
 def counted(number: int, thing: str) -> str:

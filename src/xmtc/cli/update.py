@@ -10,7 +10,6 @@ import click
 
 from xmtc.cli.reading import read, reading_options, source
 from xmtc.cli.show import counted, json_option, print_json, seconds
-from xmtc.core.errors import DataError
 
 if TYPE_CHECKING:
     from xmtc import Dataset
@@ -63,17 +62,11 @@ def _trained_on(
 ) -> tuple[Dataset, list[Source]]:
     """The old texts: those given, or else from where the model says that they are."""
     from xmtc.core.dataset import Dataset
-    from xmtc.data.sources import read_again
+    from xmtc.data.sources import check_same, read_again
 
     if not given:
         return read_again(known), list(known)
     parts = [read(path, **reading) for path in given]
     sources = [source(path, part, **reading) for path, part in zip(given, parts, strict=True)]
-    if len(known) == len(sources):
-        for was, now in zip(known, sources, strict=True):
-            if was.sha256 and was.sha256 != now.sha256:
-                raise DataError(
-                    f"the model was trained on {was}, and {now} has other texts or labels. Give "
-                    "the data it was trained on, or train it again."
-                )
+    check_same(known, sources)
     return reduce(Dataset.joined, parts), sources

@@ -259,11 +259,16 @@ def _check_regular(path: Path, missing: str) -> None:
 
 
 def _describe_file(path: Path) -> dict[str, Any]:
+    return {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
+
+
+def sha256_of(path: Path) -> str:
+    """Of a file's bytes, in hexadecimal."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         for block in _chunks(file):
             digest.update(block)
-    return {"bytes": path.stat().st_size, "sha256": digest.hexdigest()}
+    return digest.hexdigest()
 
 
 def _chunks(file: Any) -> Iterator[bytes]:

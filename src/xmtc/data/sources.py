@@ -29,6 +29,16 @@ def read_again(sources: Sequence[Source]) -> Dataset:
     return reduce(Dataset.joined, map(_read, sources))
 
 
+def check_same(known: Sequence[Source], given: Sequence[Source]) -> None:
+    """Raise when data that is given instead of the known is not the same; files may be joined."""
+    for was, now in zip(known, given, strict=True) if len(known) == len(given) else ():
+        if was.sha256 and was.sha256 != now.sha256:
+            raise DataError(
+                f"the model was trained on {was}, and {now} has other texts or labels. Give the "
+                "data it was trained on, or train it again."
+            )
+
+
 def _read(source: Source) -> Dataset:
     if not Path(source.path).exists():
         raise DataError(

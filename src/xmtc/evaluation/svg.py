@@ -5,18 +5,15 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 
+from xmtc.core.printable import printable
+
 COLORS = ("#1f6f8b", "#d1495b", "#66a182", "#edae49", "#7d5ba6", "#8d96a3")
 WIDTH, LEFT, RIGHT, ROW = 720, 150, 60, 22
 
 
 def escaped(text: str) -> str:
-    """The text as it may stand in HTML, also inside quotes: space is a space, and what cannot be
-    printed a \ufffd."""
-    return html.escape("".join(map(_printable, text)))
-
-
-def _printable(char: str) -> str:
-    return " " if char.isspace() else char if char.isprintable() else "\ufffd"
+    """The text as it may stand in HTML, also inside quotes."""
+    return html.escape(printable(text))
 
 
 def whiskers(rows: Sequence[tuple[str, float, float, float]], unit: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -44,14 +44,13 @@ def with_labels(
     the only example is what the label says itself. A label goes to the leaf that the tree itself
     leads its examples to, and is told from the other examples, its siblings and some OTHERS.
     """
-    chunks = [forest.chunk(node) for node in range(forest.inner_nodes)]
-    others = _likenesses(chunks[forest.first_leaf :], texts.shape[1])
+    others = _likenesses(forest)
 
     def learned(chunk: Chunk, mine: Array) -> Chunk:
         return _learned(chunk, texts, relevant[:, np.flatnonzero(mine)], by_text[mine], others,
                         config)  # fmt: skip
 
-    return _inserted(forest, chunks, _leaves_for(forest, texts, relevant, beam), learned)
+    return _inserted(forest, _leaves_for(forest, texts, relevant, beam), learned)
 
 
 def with_places(forest: Forest, texts: Csr, relevant: Csr, beam: int) -> Forest:
@@ -61,17 +60,15 @@ def with_places(forest: Forest, texts: Csr, relevant: Csr, beam: int) -> Forest:
     def empty(_: Chunk, mine: Array) -> Chunk:
         return chunk_of(nothing, nothing, nothing, np.full(mine.sum(), -1, np.float32))
 
-    chunks = [forest.chunk(node) for node in range(forest.inner_nodes)]
-    return _inserted(forest, chunks, _leaves_for(forest, texts, relevant, beam), empty)
+    return _inserted(forest, _leaves_for(forest, texts, relevant, beam), empty)
 
 
-def _inserted(
-    forest: Forest, chunks: list[Chunk], leaves: Ints, children: Callable[[Chunk, Array], Chunk]
-) -> Forest:
+def _inserted(forest: Forest, leaves: Ints, children: Callable[[Chunk, Array], Chunk]) -> Forest:
     """The forest with a new label at each of `leaves`.
 
     children: a leaf's chunk and which new labels go there -> their chunk.
     """
+    chunks = [forest.chunk(node) for node in range(forest.inner_nodes)]
     for leaf in np.unique(leaves):
         node = forest.first_leaf + leaf
         chunks[node] = side_by_side([chunks[node], children(chunks[node], leaves == leaf)])
@@ -140,14 +137,15 @@ def _learned(
     return replace(new, values=new.values * stretch[new.siblings], biases=biases)
 
 
-def _likenesses(leaves: Sequence[Chunk], features: int) -> Csr:
+def _likenesses(forest: Forest) -> Csr:
     """Texts that speak for some OTHERS labels from anywhere, always the same ones."""
     found, enough = [], 0
-    for leaf in np.random.default_rng(0).permutation(len(leaves)):
+    for leaf in np.random.default_rng(0).permutation(forest.inner_nodes - forest.first_leaf):
         if enough >= OTHERS:
             break
-        found.append(_typical_texts(leaves[leaf], features))
-        enough += found[-1].shape[0]
+        chunk = forest.chunk(forest.first_leaf + leaf)
+        found.append(_typical_texts(chunk, forest.feature_count))
+        enough += len(chunk.biases)
     return as_csr(sp.vstack(found))
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from xmtc.core.arrays import Csr, Longs, as_csr, csr, csr_of_rows, unit_rows
+from xmtc.core.arrays import Array, Csr, Longs, as_csr, csr, csr_of_rows, unit_rows
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import ConfigError, DataError, did_you_mean
 from xmtc.core.interfaces import Model
@@ -55,9 +55,8 @@ def add_labels(
     seen = replace(changed.trained_on, label_counts=counts)
     if isinstance(changed, Gudn):
         return _wider_gudn(changed, examples, relevant, texts, wide, seen)
-    bare = _bare(relevant)
-    shown, relevant = _shown(changed, examples, relevant, texts, new)
-    config, by_text = changed.config, np.isin(np.arange(len(new)), bare)
+    config, by_text = changed.config, np.isin(np.arange(len(new)), _bare(relevant))
+    shown, relevant = _shown(changed, examples, relevant, by_text, texts, new)
     forests = kept_as(config, (
         with_labels(forest, shown, relevant, by_text, config.svm, config.beam)
         for forest in changed.forests
@@ -137,11 +136,16 @@ def _warn_of_unknown(shown: Csr, relevant: Csr, names: Sequence[str]) -> None:
     carried = np.bincount(relevant.indices, minlength=len(names))
     silent = [repr(names[int(at)]) for at in np.flatnonzero((carried > 0) & (heard == 0))]
     if silent:
-        more = f" and {len(silent) - SHOWN:,} more" if len(silent) > SHOWN else ""
         logging.getLogger("xmtc").warning(
             "the texts of some new labels hold no word that the model knows, so it will not find "
-            "them: %s%s. Train again to learn new words.", ", ".join(silent[:SHOWN]), more,
+            "them: %s. Train again to learn new words.", _listed(silent),
         )  # fmt: skip
+
+
+def _listed(labels: Sequence[str]) -> str:
+    """Some of them, and how many more there are."""
+    more = len(labels) - SHOWN
+    return ", ".join([*labels[:SHOWN], *([f"and {more:,} more labels"] if more > 0 else [])])
 
 
 def _linear_tree(model: Model) -> LinearTree:
@@ -166,22 +170,22 @@ def _examples_of(model: LinearTree | Gudn, examples: Dataset | None, new: tuple[
 
 
 def _shown(
-    tree: LinearTree, examples: Dataset | None, relevant: Csr, texts: dict[str, str],
-    new: tuple[str, ...],
+    tree: LinearTree, examples: Dataset | None, relevant: Csr, by_text: Array,
+    texts: dict[str, str], new: tuple[str, ...],
 ) -> tuple[Csr, Csr]:  # fmt: skip
     """(examples, features), (examples, new labels).
 
-    A label that has none learns from its own text, or from its name if there is no text.
+    A label without an example learns from its own text, or from its name if there is no text.
     """
     rows = [] if examples is None else [tree.encode_to_learn(examples.inputs)]
     if rows:
         _warn_of_unknown(rows[0], relevant, new)
-    bare = _bare(relevant)
+    bare = np.flatnonzero(by_text)
     if len(bare):
         own = [texts.get(new[place]) or new[place] for place in bare]
         _check_words(tree, [new[place] for place in bare], own)
         rows.append(unit_rows(tree.encode_to_learn(own)))
-        relevant = sp.vstack([relevant, csr_of_rows([[place] for place in bare], len(new))])
+        relevant = sp.vstack([relevant, csr_of_rows([[int(place)] for place in bare], len(new))])
     return as_csr(sp.vstack(rows)), as_csr(relevant)
 
 
@@ -191,18 +195,16 @@ def _check_words(tree: LinearTree, names: list[str], said: list[str]) -> None:
     every = replace(tree.config.text, min_df=1, max_df=1.0, max_features=None)
     words = np.diff(tfidf.learn(said, every)[1].indptr)
     weak = np.flatnonzero((known == 0) | (2 * known < words))
-    told = [f"{names[at]!r} ({known[at]} of {words[at]} words)" for at in weak[:SHOWN]]
-    if len(told) < len(weak):
-        told.append(f"and {len(weak) - SHOWN:,} more labels")
+    told = _listed([f"{names[at]!r} ({known[at]} of {words[at]} words)" for at in weak])
     if not known.any():
         raise DataError(
             f"the model knows no word of the new labels and could never find them: "
-            f"{', '.join(told)}. Describe them in words of the training texts, or give examples."
+            f"{told}. Describe them in words of the training texts, or give examples."
         )
     if told:
         logging.getLogger("xmtc").warning(
             "the model knows few words of some new labels and will hardly find them: %s. "
-            "Describe them in words of the training texts, or give examples.", ", ".join(told),
+            "Describe them in words of the training texts, or give examples.", told,
         )  # fmt: skip
 
 

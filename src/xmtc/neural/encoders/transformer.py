@@ -87,9 +87,11 @@ def load(folder: Path, attention: str, dropout: float) -> Any:
     """The encoder in a folder, its weights from safetensors only."""
     from transformers import AutoConfig, AutoModel
 
-    with _written_by_strangers(f"cannot use the encoder in {folder}"), quiet():
+    theirs = f"cannot use the encoder in {folder}"
+    with _written_by_strangers(theirs), quiet():
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        set_dropout(config, dropout)
+    set_dropout(config, dropout)
+    with _written_by_strangers(theirs), quiet():
         return AutoModel.from_pretrained(
             folder, config=config, local_files_only=True, use_safetensors=True,
             trust_remote_code=False,
