@@ -34,6 +34,7 @@ AUTO_TIMES = 2  # auto may take as long as two single models
 EASY = {"eurlex4k-proxy": 2, "debian-deps": 2, "wordnet-isa": 2, "eurlex57k": 4, "rust-prs": 5,
         "yso-finna-en": 6}  # fmt: skip
 MORE = 1.4  # times the minutes of training: probing and measuring
+PRECISION = {"precision": "bf16"}  # of matrix products, where the processor has it (decision 14)
 MARGINS = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@5")
 
 
@@ -50,11 +51,17 @@ class System:
 
 def _validated(kind: str) -> Callable[[str, Options], Job]:
     """Default settings; the best checkpoint by P@5 on held-out training texts, like lightxml's."""
-    return lambda name, options: replace(lightxml.neural_job(name, options), name=kind, kind=kind)
+
+    def job(name: str, options: Options) -> Job:
+        like = lightxml.neural_job(name, options)
+        training = {**like.settings["training"], **PRECISION}
+        return replace(like, name=kind, kind=kind, settings={"training": training})
+
+    return job
 
 
 def _aplc(name: str, options: Options) -> Job:
-    training = {**aplc.SETTINGS["training"], "seed": options.seed}
+    training = {**aplc.SETTINGS["training"], **PRECISION, "seed": options.seed}
     return Job("aplc-default", "aplc", name, {"training": training}, minutes=options.minutes)
 
 
@@ -180,7 +187,8 @@ SETTINGS: dict[str, Any] = {
         "neural systems: the bundled MiniLM (label_attention and xml_cnn learn words from the "
         "texts alone), as many epochs as fit --minutes, by a probe beforehand; lightxml, gudn, "
         "label_attention and xml_cnn keep the best checkpoint on 1,000 held-out training texts; "
-        "xr_transformer and auto multiply in bf16 (decision 14)",
+        "xr_transformer, auto and, since 17 November 2026, 21:00, aplc, gudn, label_attention and "
+        "xml_cnn multiply in bf16 (decision 14)",
         "xbert: PIFA label vectors, 128 tokens, bf16, one epoch whatever --minutes, the best of "
         "several checkpoints on 500 held-out training texts, a ranker of words alone; T=6: the "
         "average of two kinds of label vectors times three seeds",
