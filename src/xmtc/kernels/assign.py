@@ -34,12 +34,12 @@ def split_in_half(
         return rows[:0], rows, []
     first, second = np.searchsorted(rows, centres)
     used, entries = len(place_of), _entry_count(matrix[0], rows)
-    places = rows
     if entries < used:  # a dense centre would cost more than the rows themselves
         matrix, used = _compact(*matrix, rows, entries, place_of)
-        places = np.arange(len(rows))
+    else:  # every pass reads them all: side by side they come faster
+        matrix = _gathered(*matrix, rows, entries)
     stop = (min_gain, max_passes, min_change)
-    side, gains = _split(*matrix, used, places, first, second, stop, means)
+    side, gains = _split(*matrix, used, np.arange(len(rows)), first, second, stop, means)
     return rows[~side], rows[side], gains.tolist()
 
 
@@ -83,6 +83,20 @@ def _entry_count(indptr, rows):
     for row in rows:
         entries += indptr[row + 1] - indptr[row]
     return entries
+
+
+@njit(cache=True, nogil=True)
+def _gathered(indptr, columns, values, rows, entries):
+    """The rows alone."""
+    starts = np.zeros(len(rows) + 1, np.int64)
+    places, own = np.empty(entries, np.int32), np.empty(entries, np.float32)
+    for place in range(len(rows)):
+        begin, end = indptr[rows[place]], indptr[rows[place] + 1]
+        starts[place + 1] = starts[place] + end - begin
+        for entry in range(end - begin):
+            places[starts[place] + entry] = columns[begin + entry]
+            own[starts[place] + entry] = values[begin + entry]
+    return starts, places, own
 
 
 @njit(cache=True, nogil=True)
