@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import xmtc
@@ -283,6 +283,7 @@ def split_b(rows, left, right, means):
     return sorted(halves[0].tolist())
 
 
+@example(41, 138, True)  # a pass that lowers the mean by more than 1 ended it once
 @given(st.integers(4, 60), st.integers(0, 1000), st.booleans())
 def test_x_bert_stops_when_the_squared_gaps_hardly_change(labels, seed, means):
     rng = np.random.default_rng(seed)

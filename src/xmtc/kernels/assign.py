@@ -211,7 +211,8 @@ def _split(indptr, columns, values, features, rows, first, second, stop, means):
                 side[place] = new_side[place]
         gains[passes] = total / count
         passes += 1
-        if (min_gain < 0 and not moved) or gains[passes - 1] - reached < min_gain:
+        settled = not moved if min_gain < 0 else gains[passes - 1] - reached < min_gain
+        if settled:
             break
         reached = gains[passes - 1]
         to_left = _fill_direction(sums, direction, halves, means)
