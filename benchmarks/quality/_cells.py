@@ -28,6 +28,7 @@ KS, METRICS = _figures.KS, _figures.METRICS
 PROBE = 384  # texts by which the speed of training is measured
 SPARE = 0.97  # of the time that is planned for
 BATCH = 64  # texts whose ranking is timed together
+JUDGES = 1000  # texts of a dev part by which a checkpoint is chosen; auto draws as many as it wants
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,8 @@ def _train(job: Job, options: Options, place: Path) -> Measurement:
     forget_peak()
     if job.shares_reading:  # this process ends with the training
         os.environ["XMTC_CACHE"] = str(options.work / "cache")
-    model, cost = timed(lambda: xmtc.train(job.kind, part, config, run=folder))
+    by = _judges(job, options)
+    model, cost = timed(lambda: xmtc.train(job.kind, part, config, validation=by, run=folder))
     memory = peak()
     xmtc.save(model, place / "model", overwrite=True)
     lines, seconds = lines_of(folder / "log.jsonl"), before + cost.seconds
@@ -205,6 +207,17 @@ def _train(job: Job, options: Options, place: Path) -> Measurement:
         "curve": _curve(lines, seconds), "config": config, "was_resumed": before > 0,
         "trained_commit": source()["commit"][:9], "trained_dirty": source()["dirty"],
     }  # fmt: skip
+
+
+def _judges(job: Job, options: Options) -> Dataset | None:
+    """Texts to choose by: of the dev part, where there is one and the kind chooses anything."""
+    from xmtc.models import catalog
+
+    given = (options.data / job.data / "dev.jsonl.gz").is_file()
+    if not given or job.kind not in catalog.choosing():
+        return None
+    many = None if job.kind == "auto" else JUDGES
+    return some(dataset(options, job.data, "dev"), many, options.seed)
 
 
 def _warm_up(job: Job, part: Dataset) -> None:

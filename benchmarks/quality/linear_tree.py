@@ -141,7 +141,8 @@ def _ask(system: Contender, trees: int, folder: str, options: Options) -> Measur
 
 def _enough(figures: list[Measurement]) -> bool:
     """Whether a cell has taken so long that its distance to others is plain."""
-    return sum(row["cell_seconds"] for row in figures) > 60 * SETTINGS["enough_minutes"]
+    spent = sum(float(row["cell_seconds"]) for row in figures)
+    return spent > 60 * float(SETTINGS["enough_minutes"])
 
 
 def _summary(figures: list[Measurement]) -> Measurement:

@@ -84,6 +84,25 @@ def test_settings_from_a_file_give_way_to_those_on_the_line(capfd, folder, tmp_p
     assert (settings["svm"]["cost"], settings["svm"]["prune"]) == (4.0, 0.0)
 
 
+def test_validation_data_is_what_a_kind_chooses_by(capfd, folder, tmp_path):
+    train = ["train", "ensemble", folder / "trn.jsonl", "--out", tmp_path / "model", "--set",
+             "kinds=most_frequent,one_vs_all", "--set", "how=rank_average", "--set", "metric=P@1",
+             "--validation"]  # fmt: skip
+    assert xmtc(capfd, *train, folder / "tst.jsonl.gz")[0] == 0
+    _, inside, _ = xmtc(capfd, "inspect", tmp_path / "model")
+    assert "one_vs_all" in inside
+    assert "most_frequent" not in inside  # it is of no use there, so it is left out
+    code, _, errors = xmtc(capfd, *train, folder / "none.jsonl", "--overwrite")
+    assert code == 1
+    assert "none.jsonl" in errors
+    code, _, errors = xmtc(
+        capfd, "train", "linear_tree", "not-read.jsonl", "--out", tmp_path / "tree",
+        "--validation", folder / "tst.jsonl.gz",
+    )  # fmt: skip
+    assert code == 1
+    assert "linear_tree chooses nothing by validation data" in errors
+
+
 def test_a_model_is_not_overwritten_unless_asked(capfd, folder):
     train = ["train", "most_frequent", folder / "trn.jsonl", "--out", folder / "twice"]
     assert xmtc(capfd, *train)[0] == 0
@@ -643,7 +662,7 @@ def test_a_stopped_training_says_whether_it_goes_on(capfd, folder, tmp_path, mon
     from xmtc.core import run as runs
     from xmtc.models import api
 
-    def stopped(kind, dataset, settings, run):
+    def stopped(kind, dataset, settings, validation, run):
         if kind == "lightxml":
             with runs.kept_in(run):
                 runs.stage("words", "key", dict)

@@ -98,7 +98,7 @@ def test_what_is_kept_is_never_below_linear_tree_on_validation(seed, metric, bad
         patch.setattr(auto.Search, "_whole", lambda search, name: search.members[name])
         data, config = planted(texts=60, labels=8, seed=seed), quick(metric=metric, seed=seed)
         choice = auto.choose(data, config)
-    found, held_out = figures(choice), data.take(auto._split(data, config)[1])
+    found, (_, held_out) = figures(choice), auto._parts(data, config)
     assert found[choice.kept][metric] >= found[auto.TREE][metric]
     assert xmtc.evaluate(choice.model, held_out).metrics[metric] == pytest.approx(
         found[choice.kept][metric]

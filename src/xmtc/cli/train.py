@@ -22,6 +22,9 @@ from xmtc.models.catalog import TRAINABLE
 @click.option("--overwrite", is_flag=True, help="Replace a model that is already there.")
 @click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="A setting; repeatable.")
 @click.option("--config", "config_file", type=click.Path(), help="Settings from a TOML file.")
+@click.option("--validation", type=click.Path(),
+              help="Labelled texts to choose the best checkpoint, kind or weights by.",
+              )  # fmt: skip
 @memory_option
 @minutes_option
 @click.option("--split", default="train", show_default=True, help="Which part of a data folder.")
@@ -29,16 +32,18 @@ from xmtc.models.catalog import TRAINABLE
 @json_option
 def command(
     kind: str, data: str, out: str, overwrite: bool, pairs: tuple[str, ...],
-    config_file: str | None, memory: float | None, minutes: float | None, split: str,
-    as_json: bool, **reading: Any,
+    config_file: str | None, validation: str | None, memory: float | None,
+    minutes: float | None, split: str, as_json: bool, **reading: Any,
 ) -> None:  # fmt: skip
     """Train a model of KIND on DATA, a file or folder of labelled texts, and save it.
 
     `xmtc settings KIND` lists what can be set. With --memory or --minutes, settings of the kinds
     that `xmtc plan` knows are changed until they fit; neural kinds refuse them. KIND auto tries
     several kinds within --minutes and keeps the best, never worse than linear_tree on texts held
-    out. Neural kinds keep checkpoints in FOLDER.run: a training that was killed goes on when the
-    same command is given again. Their log stays there, and curves if matplotlib is installed.
+    out. --validation names a file, or a folder with a validation part: what a kind chooses, such
+    as the best checkpoint, it then chooses by these texts instead of some of DATA. Neural kinds
+    keep checkpoints in FOLDER.run: a training that was killed goes on when the same command is
+    given again. Their log stays there, and curves if matplotlib is installed.
     """
     from xmtc.core import config, run, store
     from xmtc.models import api, catalog, choice
@@ -49,7 +54,10 @@ def command(
     )
     settings = config.from_dict(catalog.module_of(kind).Config, values)  # before the long work
     store.check_target(out, overwrite)
+    if validation is not None:
+        api.check_choosing(kind)
     dataset = read(data, split, **reading)
+    chosen_by = None if validation is None else read(validation, "validation", **reading)
     if minutes and hasattr(settings, "minutes"):  # auto plans by itself
         settings, minutes = replace(settings, minutes=minutes), None
     if memory is not None or minutes is not None:
@@ -58,7 +66,7 @@ def command(
         settings = made.settings
     started = time.perf_counter()
     try:
-        model = api.train(kind, dataset, settings, run=f"{out}.run")
+        model = api.train(kind, dataset, settings, validation=chosen_by, run=f"{out}.run")
     except KeyboardInterrupt:
         if run.unfinished(f"{out}.run"):
             click.echo(f"The same command goes on with what is in {out}.run", err=True)

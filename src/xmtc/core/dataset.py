@@ -38,6 +38,7 @@ class Dataset:
     relevant: Csr  # (texts, labels), 1 where the label belongs to the text
     labels: LabelSpace
     features: Csr | None = None  # (texts, features), when the file brought its own
+    validation: Dataset | None = None  # to choose models by, not to learn from; see `judged_by`
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "relevant", _ones(self.relevant))
@@ -131,13 +132,29 @@ class Dataset:
             else _stacked(self.features, other.features),
         )  # fmt: skip
 
+    def judged_by(self, validation: Dataset) -> Dataset:
+        """The same, with texts that trainings choose by and do not learn from.
+
+        Labels that are not of this set are left out there: no model of it can find them.
+        """
+        if self.texts and not validation.texts:
+            raise DataError("the validation data has no texts, but the training data has.")
+        truth = validation.named_in(self.labels)
+        known = as_csr(truth.relevant[:, : len(self.labels)])
+        if not known.nnz:
+            raise DataError(
+                "no text of the validation data has a label of the training data; there is nothing "
+                "to choose by. Labels must be called the same in both."
+            )
+        return replace(self, validation=replace(truth, relevant=known, labels=self.labels))
+
     def named_in(self, labels: LabelSpace) -> Dataset:
         """The same truth in the ids of `labels`; names unknown there get ids after its own."""
         wide = labels.extended_by(self.labels.names)
         new_ids = np.array([wide.id_of[name] for name in self.labels.names], np.int32)
         indices = new_ids[self.relevant.indices]
         relevant = as_csr(csr(self.relevant.data, indices, self.relevant.indptr, len(wide)))
-        return replace(self, relevant=relevant, labels=wide)
+        return replace(self, relevant=relevant, labels=wide, validation=None)
 
 
 def _ones(relevant: Csr) -> Csr:

@@ -134,4 +134,6 @@ def key_of(settings: Mapping[str, Any], dataset: Dataset) -> str:
     for array in (dataset.relevant.indptr, dataset.relevant.indices):
         digest.update(array.tobytes())
     digest.update(repr((dataset.labels.names, dataset.labels.texts)).encode("utf-8", "replace"))
+    if dataset.validation is not None:
+        digest.update(key_of({}, dataset.validation).encode())
     return digest.hexdigest()

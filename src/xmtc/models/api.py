@@ -46,22 +46,41 @@ class Explanation:
 
 
 def train(
-    kind: str, dataset: Dataset, config: Any = None, /, *, run: str | Path | None = None,
-    **overrides: Any,
+    kind: str, dataset: Dataset, config: Any = None, /, *,
+    validation: Dataset | float | None = None, run: str | Path | None = None, **overrides: Any,
 ) -> Model:  # fmt: skip
     """A trained model: `train("one_vs_all", data, svm={"cost": 2})`.
 
     config: the kind's own Config, or a dict of settings; single settings win over it.
+    validation: texts to choose by, instead of some of `dataset` that are held out: the best
+    checkpoint of a neural kind, the best kind of `auto`, the weights of an ensemble. A number is
+    the setting of that name: the share that the latter two hold out.
     run: a folder in which neural kinds keep checkpoints, a log and, with matplotlib, curves; a
     training that was killed goes on from there.
     """
     module = catalog.module_of(kind)
     check_dataset(dataset, "train")
+    if is_number(validation):
+        overrides, validation = {**overrides, "validation": validation}, None
     made = config_of(kind, config, overrides)
     check_trainable(dataset)
+    if validation is not None:
+        check_choosing(kind)
+        check_dataset(validation, "validation")
+        dataset = dataset.judged_by(cast(Dataset, validation))
     with kept_in(run):
         model: Model = module.train(dataset, made)
     return model
+
+
+def check_choosing(kind: str) -> None:
+    """Raise when validation data is of no use to the kind."""
+    known = catalog.choosing()
+    if kind not in known:
+        raise ConfigError(
+            f"{kind} chooses nothing by validation data; leave it out. These do: "
+            f"{', '.join(known)}."
+        )
 
 
 def config_of(kind: str, config: Any = None, overrides: Mapping[str, Any] | None = None) -> Any:

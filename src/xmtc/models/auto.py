@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -52,6 +52,7 @@ READING = 0.35  # of the time that is left, for reading; texts are cut until it 
 FEWEST_TOKENS = 32  # that texts are cut to
 PROBE_SHARE = 0.1  # of the time that is left, for measuring the speed of learning
 FEWEST = 16  # texts by which the speed of learning can be measured at all
+TOO_FEW = "linear_tree alone: there are too few texts with labels to hold some out"
 
 
 @dataclass(frozen=True)
@@ -102,18 +103,23 @@ def _nothing_to_compare(dataset: Dataset, config: Config) -> str:
         return (
             "linear_tree alone: the data has features and no texts, which it reads and others not"
         )
-    taught, held_out = dataset.relevant, dataset.relevant[:0]
-    if len(dataset) > 2 * FEWEST:
-        taught, held_out = (dataset.relevant[rows] for rows in _split(dataset, config))
-    if not (taught.shape[0] >= FEWEST and taught.nnz and held_out.nnz):
-        return "linear_tree alone: there are too few texts with labels to hold some out"
-    return ""
+    if dataset.validation is None and len(dataset) <= 2 * FEWEST:
+        return TOO_FEW
+    rows, held_out = _parts(dataset, config)
+    taught = dataset.relevant[rows]
+    return "" if len(rows) >= FEWEST and taught.nnz and held_out.relevant.nnz else TOO_FEW
 
 
-def _split(dataset: Dataset, config: Config) -> tuple[Longs, Longs]:
-    """The positions of the texts that are taught, and of those by which models are compared."""
-    share = min(config.validation, config.most_validation / len(dataset))
-    return dataset.split_rows(share, config.seed)
+def _parts(dataset: Dataset, config: Config) -> tuple[Longs, Dataset]:
+    """The positions of the texts that are taught, and the texts by which models are compared."""
+    given = dataset.validation
+    if given is None:
+        share = min(config.validation, config.most_validation / len(dataset))
+        rows, drawn = dataset.split_rows(share, config.seed)
+        return rows, dataset.take(drawn)
+    if len(given) > config.most_validation:
+        given = given.split(config.most_validation / len(given), config.seed)[1]
+    return np.arange(len(dataset)), given
 
 
 class Search:
@@ -123,9 +129,10 @@ class Search:
     """
 
     def __init__(self, dataset: Dataset, config: Config, stack: ExitStack) -> None:
-        self.dataset, self.config = dataset, config
-        self.rows, held_out = _split(dataset, config)
-        self.taught, self.held_out = dataset.take(self.rows), dataset.take(held_out)
+        self.dataset, self.config = replace(dataset, validation=None), config
+        self.rows, self.held_out = _parts(dataset, config)
+        self.taught = self.dataset.take(self.rows)
+        self.learns_all = dataset.validation is None  # in the end, the texts held out too
         self.cache = stack.enter_context(run.cache())
         self.memory = Memory.of(run.key_of(settings.to_dict(config), dataset))
         self.members: dict[str, Model] = {}
@@ -143,7 +150,7 @@ class Search:
         used = [best.name]
         if best.name == COMBINED:
             used = [name for name, weight in zip(self.members, weights, strict=True) if weight]
-        why = self._why(best, [name for name in used if name not in LEARNERS])
+        why = self._why(best, [name for name in used if name not in LEARNERS and self.learns_all])
         return Choice(self._finished(best, weights), tuple(self.tried), best.name, why)
 
     def _try_neural(self) -> None:
@@ -346,7 +353,7 @@ class Search:
         return ensemble.Config(how="logit", metric=self.config.metric)
 
     def _finished(self, best: Tried, weights: Sequence[float]) -> Model:
-        """The best, its linear parts taught the validation texts too, which is quick."""
+        """The best, its linear parts taught the texts held out too, which is quick."""
         if best.name != COMBINED:
             return self._whole(best.name)
         pairs = zip(self.members, weights, strict=True)
@@ -354,6 +361,8 @@ class Search:
         return ensemble.weighted(members, weights, self._how)
 
     def _whole(self, name: str) -> Model:
+        if not self.learns_all:
+            return self.members[name]
         if name in LINEAR:
             return self._linear(name, self.dataset)
         if name == JOINED:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import fields
 from typing import Any
 
 from xmtc.core.errors import ConfigError, did_you_mean
@@ -40,6 +41,15 @@ def module_of(kind: str) -> Any:
 def explaining() -> str:
     """The kinds whose models can say why, for a sentence."""
     return ", ".join(kind for kind in KINDS if hasattr(class_of(kind), "explain"))
+
+
+def choosing() -> tuple[str, ...]:
+    """The kinds whose training chooses something by validation data."""
+    wanted = {"training", "validation"}
+    return tuple(
+        kind for kind in TRAINABLE
+        if wanted & {field.name for field in fields(module_of(kind).Config)}
+    )  # fmt: skip
 
 
 def class_of(kind: str) -> Any:

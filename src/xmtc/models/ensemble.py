@@ -237,7 +237,9 @@ def train(dataset: Dataset, config: Config) -> Ensemble:
     held_out = None
     require(len(config.weights) in (0, len(config.kinds)), "weights", config.weights,
             f"must be as many as kinds, {len(config.kinds)}")  # fmt: skip
-    if config.validation and len(dataset) > 1:
+    if dataset.validation is not None and config.how != "round_robin" and not config.weights:
+        held_out = dataset.validation
+    elif config.validation and len(dataset) > 1:
         dataset, held_out = dataset.split(config.validation)
     members = []
     for place, kind in enumerate(config.kinds):

@@ -26,14 +26,20 @@ def check_readable(inputs: Inputs, kind: str) -> None:
 def split_off(
     dataset: Dataset, training: TrainingConfig, metrics: Sequence[str] = METRICS
 ) -> tuple[Dataset, Dataset | None]:
-    """What is taught, and what is held out; None: nothing. metrics: by which it may be judged."""
-    waits = training.schedule == "plateau" and not training.validation
+    """What is taught, and what to choose by; None: nothing. metrics: by which it may be judged.
+
+    Validation data that was given is taken as it is; else some of the texts are held out.
+    """
+    given = dataset.validation
+    waits = training.schedule == "plateau" and not training.validation and given is None
     advice = "waits for validations, and there are none: set training.validation=0.1"
     require(not waits, "training.schedule", training.schedule, advice)
-    if not training.validation or len(dataset) < 2:
+    if given is None and (not training.validation or len(dataset) < 2):
         return dataset, None
     require(training.metric in metrics, "training.metric", training.metric,
             f"is not measured on held-out texts here; take {', '.join(metrics)}")  # fmt: skip
+    if given is not None:
+        return dataset, given
     learned, held_out = dataset.split(training.validation, training.seed)
     require(held_out.relevant.nnz > 0, "training.validation", training.validation,
             "none of the texts held out carries a label; hold out more, or none: 0")  # fmt: skip

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 
 from xmtc.core import config as settings
 from xmtc.core import run
-from xmtc.core.arrays import Allowed, Array, Csr, Floats, Inputs
+from xmtc.core.arrays import Allowed, Array, Csr, Floats, Inputs, as_csr
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
@@ -168,13 +169,25 @@ def train(dataset: Dataset, config: Config) -> XBert:
         require_neural(KIND)
     taught, held_out = split_off(dataset, config.training, matching.METRICS)
     texts = taught if held_out is None else taught.joined(held_out)  # those held out come last
-    words, features = tfidf.learn(texts.texts, config.text)
-    features = strongest(features, config.text_terms)
-    tree = _indexed(texts, words, features, config)
+    # Only the matcher is chosen by them. To all else they are texts like others, unless they were
+    # given as validation data.
+    known = texts if dataset.validation is None else taught
+    words, features = _words(known, texts, config)
+    mine = features if known is texts else features[: len(known)]
+    tree = _indexed(known, words, mine, config)
     matcher, vectors = _matched(texts, len(taught), words, features, tree, config)
-    ranker = _ranked(texts, features, vectors, matcher, clusters_of(tree), config)
+    vectors = None if vectors is None else vectors[: len(known)]
+    ranker = _ranked(known, mine, vectors, matcher, clusters_of(tree), config)
     labels, seen = dataset.labels, dataset.trained_on()
     return XBert(config, words, ranker.tree, matcher, ranker, labels, seen)
+
+
+def _words(known: Dataset, texts: Dataset, config: Config) -> tuple[Tfidf, Csr]:
+    """The vocabulary of the known texts, and the words of all of them, the known ones first."""
+    words, features = tfidf.learn(known.texts, config.text)
+    if len(known) < len(texts):
+        features = as_csr(sp.vstack([features, words.encode(texts.texts[len(known) :])]))
+    return words, strongest(features, config.text_terms)
 
 
 def variants(
@@ -213,7 +226,8 @@ def _matched(
 
     The last texts, from number `taught` on, are held out.
     """
-    key = _key(texts, config, _MATCHER if config.matcher == "neural" else (*_MATCHER, "svm"))
+    names = _MATCHER if config.matcher == "neural" else (*_MATCHER, "svm")
+    key = _key(texts, config, names, taught=taught)
     clusters = tree.relevant_at(tree.depth - 2, texts.relevant)
 
     def make() -> dict[str, Array]:
@@ -294,10 +308,10 @@ def _features(words: Csr, vectors: Floats | None, config: Config) -> Csr:
     return joined(words, vectors, config.unit_rows, config.vector_weight)
 
 
-def _key(texts: Dataset, config: Config, names: Sequence[str]) -> str:
+def _key(texts: Dataset, config: Config, names: Sequence[str], **more: int) -> str:
     """Of all that a stage depends on: what it does not read may change between two runs."""
     values = settings.to_dict(config)
-    known = {name: values[name] for name in names}
+    known = {name: values[name] for name in names} | more
     readers = [config.index.encoder.name] if config.index.vectors != "pifa" else []
     readers += [config.encoder.name] if "encoder" in names and config.matcher == "neural" else []
     if readers:  # another encoder may lie in the same folder by now

@@ -186,7 +186,8 @@ def train(dataset: Dataset, config: Config) -> XRTransformer:
             return of_vectors(dataset, *read(dataset, config, cache), config)
         taught, held_out = split_off(dataset, config.training)
         encoder, vectors = _taught_encoder(taught, held_out, config, cache)
-        if held_out is not None:  # from here on they are texts like others
+        if held_out is not None and held_out is not dataset.validation:
+            # From here on they are texts like others.
             vectors = np.concatenate([vectors, encoder.eval().encode(held_out.texts)])
             taught = taught.joined(held_out)
         model = of_vectors(taught, encoder, vectors, config)

@@ -1,0 +1,106 @@
+"""Validation data that is given: what a kind chooses, it chooses by it; it is not learned from."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import xmtc
+from quick import quick_settings, tiny_bert
+from xmtc.core import run
+from xmtc.data.planted import planted
+from xmtc.models import auto, catalog
+from xmtc.models.validating import split_off
+from xmtc.neural.settings import TrainingConfig
+
+NEURAL = ("lightxml", "gudn", "aplc", "xbert", "xr_transformer", "xml_cnn", "label_attention")
+DATA = planted(texts=80, labels=8)
+
+
+def dev(texts=20):
+    """Texts of their own, each with a word and a label that training does not have."""
+    fresh = planted(texts=texts, labels=8, seed=3)
+    named = [[fresh.labels.names[label] for label in row.indices] for row in fresh.relevant]
+    return xmtc.Dataset.of(
+        [f"{text} unheard" for text in fresh.texts], [[*row, "a new label"] for row in named]
+    )
+
+
+def settings_of(kind):
+    made = quick_settings(kind)
+    return {**made, "training": {**made["training"], "epochs": 2, "validation": 0.5}}
+
+
+@pytest.mark.parametrize("kind", NEURAL)
+def test_checkpoints_are_chosen_by_it_and_all_other_texts_are_taught(kind, tmp_path):
+    model = xmtc.train(kind, DATA, settings_of(kind), validation=dev(), run=tmp_path)
+    assert model.trained_on.texts == len(DATA)
+    assert model.labels.names == DATA.labels.names
+    lines = [json.loads(line) for path in tmp_path.rglob("log.jsonl")
+             for line in path.read_text().splitlines()]  # fmt: skip
+    assert any("P@5" in line or "P@5" in line.get("figures", {}) for line in lines)
+    if hasattr(model, "words"):
+        every = range(model.words.feature_count)
+        assert "unheard" not in {model.words.term(word) for word in every}
+
+
+def test_it_is_taken_whole_whatever_share_the_settings_hold_out():
+    judged = DATA.judged_by(dev())
+    for share in (0.0, 0.5):
+        taught, by = split_off(judged, TrainingConfig(validation=share))
+        assert taught is judged
+        assert by is judged.validation
+        assert by.labels == DATA.labels
+    assert len(by) == 20
+    assert by.relevant.shape[1] == len(DATA.labels)
+    split_off(judged, TrainingConfig(schedule="plateau"))  # has what it waits for
+
+
+def test_a_run_with_other_validation_data_is_another_run():
+    keys = {run.key_of({}, data) for data in (DATA, DATA.judged_by(dev()), DATA.judged_by(dev(21)))}
+    assert len(keys) == 3
+
+
+def test_auto_compares_kinds_by_it_and_teaches_all_else(monkeypatch):
+    monkeypatch.setattr(auto, "learning_speed", lambda *_: (0.0, 1e-6, 1e-6))
+    encoder = {"name": tiny_bert(), "max_tokens": 16, "trainable_layers": -1}
+    training = {"encoder_rate": 3e-3, "head_rate": 2e-2, "head_epochs": 2}
+    small = {"xr_transformer": {"encoder": encoder, "levels": {"arity": 4, "max_leaf": 3}},
+             "lightxml": {"encoder": encoder, "training": training},
+             "most_epochs": 1, "most_validation": 12}  # fmt: skip
+    made = catalog.module_of("auto").choose(
+        DATA.judged_by(dev()), xmtc.models.api.config_of("auto", small)
+    )
+    assert "on 12 texts that no model was taught" in made.why
+    assert "learned from them" not in made.why
+    assert made.model.trained_on.texts == len(DATA)
+    assert {each.name for each in made.tried} >= {auto.TREE, auto.JOINED, *auto.LEARNERS}
+
+
+def test_an_ensemble_learns_its_weights_from_it():
+    kinds = {"kinds": ["most_frequent", "one_vs_all"], "how": "rank_average", "metric": "P@1"}
+    equal = xmtc.train("ensemble", DATA, kinds)
+    learned = xmtc.train("ensemble", DATA, kinds, validation=dev())
+    assert equal.weights.tolist() == [0.5, 0.5]
+    assert [member.kind for member in learned.members] == ["one_vs_all"]
+    given = xmtc.train("ensemble", DATA, kinds, weights=[0.9, 0.1], validation=dev())
+    assert np.allclose(given.weights, [0.9, 0.1])
+
+
+@pytest.mark.parametrize("kind", ["linear_tree", "one_vs_all", "most_frequent"])
+def test_kinds_that_choose_nothing_say_so(kind):
+    with pytest.raises(xmtc.ConfigError, match=r"chooses nothing.*lightxml.*auto"):
+        xmtc.train(kind, DATA, validation=dev())
+
+
+@pytest.mark.parametrize(
+    ("validation", "message"),
+    [(lambda: xmtc.Dataset.of(["a"], [["nobody knows it"]]), "no text of the validation data"),
+     (lambda: planted(texts=20, labels=8).texts, "validation takes a Dataset"),
+     (lambda: xmtc.Dataset((), DATA.relevant, DATA.labels, DATA.relevant), "has no texts")],
+)  # fmt: skip
+def test_validation_data_of_no_use_is_a_sentence(validation, message):
+    with pytest.raises(xmtc.DataError, match=message):
+        xmtc.train("ensemble", DATA, validation=validation())
