@@ -88,6 +88,8 @@ def trained(
     place, default = options.work / f"{job.data}-{job.name}", defaults(job.kind)
     asked = {"job": repr(job), "threads": options.threads, "seed": options.seed,
              "subset": options.subset, "defaults": default}  # fmt: skip
+    if _chooses_by_dev(job, options):
+        asked["judges"] = JUDGES
     cost = kept(place, asked, lambda: alone(_train, job, options, place, minutes=limit))
     return place / "model", {**cost, "defaults": {job.kind: default}}
 
@@ -209,12 +211,17 @@ def _train(job: Job, options: Options, place: Path) -> Measurement:
     }  # fmt: skip
 
 
-def _judges(job: Job, options: Options) -> Dataset | None:
-    """Texts to choose by: of the dev part, where there is one and the kind chooses anything."""
+def _chooses_by_dev(job: Job, options: Options) -> bool:
+    """Whether there is a dev part, and the kind chooses anything."""
     from xmtc.models import catalog
 
     given = (options.data / job.data / "dev.jsonl.gz").is_file()
-    if not given or job.kind not in catalog.choosing():
+    return given and job.kind in catalog.choosing()
+
+
+def _judges(job: Job, options: Options) -> Dataset | None:
+    """Texts of the dev part to choose by."""
+    if not _chooses_by_dev(job, options):
         return None
     many = None if job.kind == "auto" else JUDGES
     return some(dataset(options, job.data, "dev"), many, options.seed)

@@ -662,7 +662,7 @@ def test_a_stopped_training_says_whether_it_goes_on(capfd, folder, tmp_path, mon
     from xmtc.core import run as runs
     from xmtc.models import api
 
-    def stopped(kind, dataset, settings, validation, run):
+    def stopped(kind, dataset, settings, run):
         if kind == "lightxml":
             with runs.kept_in(run):
                 runs.stage("words", "key", dict)

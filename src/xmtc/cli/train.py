@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from xmtc.cli.plan import described, memory_option, minutes_option
-from xmtc.cli.reading import read, reading_options, source
+from xmtc.cli.reading import about, read, reading_options, source
 from xmtc.cli.show import counted, json_option, megabytes, print_json, print_table, seconds
 from xmtc.models.catalog import TRAINABLE
 
@@ -41,9 +41,10 @@ def command(
     that `xmtc plan` knows are changed until they fit; neural kinds refuse them. KIND auto tries
     several kinds within --minutes and keeps the best, never worse than linear_tree on texts held
     out. --validation names a file, or a folder with a validation part: what a kind chooses, such
-    as the best checkpoint, it then chooses by these texts instead of some of DATA. Neural kinds
-    keep checkpoints in FOLDER.run: a training that was killed goes on when the same command is
-    given again. Their log stays there, and curves if matplotlib is installed.
+    as the best checkpoint, it then chooses by these texts instead of some of DATA (options of
+    reading apply to both). Neural kinds keep checkpoints in FOLDER.run: a training that was killed
+    goes on when the same command is given again. Their log stays there, and curves if matplotlib
+    is installed.
     """
     from xmtc.core import config, run, store
     from xmtc.models import api, catalog, choice
@@ -57,7 +58,10 @@ def command(
     if validation is not None:
         api.check_choosing(kind)
     dataset = read(data, split, **reading)
-    chosen_by = None if validation is None else read(validation, "validation", **reading)
+    if validation is not None:
+        chosen_by = read(validation, "validation", **reading)
+        with about(validation):
+            dataset = dataset.judged_by(chosen_by)
     if minutes and hasattr(settings, "minutes"):  # auto plans by itself
         settings, minutes = replace(settings, minutes=minutes), None
     if memory is not None or minutes is not None:
@@ -66,7 +70,7 @@ def command(
         settings = made.settings
     started = time.perf_counter()
     try:
-        model = api.train(kind, dataset, settings, validation=chosen_by, run=f"{out}.run")
+        model = api.train(kind, dataset, settings, run=f"{out}.run")
     except KeyboardInterrupt:
         if run.unfinished(f"{out}.run"):
             click.echo(f"The same command goes on with what is in {out}.run", err=True)

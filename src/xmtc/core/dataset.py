@@ -49,6 +49,8 @@ class Dataset:
             raise DataError(f"{len(self.texts)} texts but {rows} rows of labels")
         if self.features is not None and self.features.shape[0] != rows:
             raise DataError(f"{self.features.shape[0]} feature rows but {rows} rows of labels")
+        if self.validation is not None and self.validation.labels != self.labels:
+            raise DataError("validation data in another label space; give it to `judged_by`")
 
     @staticmethod
     def of(
@@ -137,8 +139,9 @@ class Dataset:
 
         Labels that are not of this set are left out there: no model of it can find them.
         """
-        if self.texts and not validation.texts:
-            raise DataError("the validation data has no texts, but the training data has.")
+        mine, theirs = ("texts" if each.texts else "features" for each in (self, validation))
+        if mine != theirs:
+            raise DataError(f"the training data has {mine}, the validation data {theirs}.")
         truth = validation.named_in(self.labels)
         known = as_csr(truth.relevant[:, : len(self.labels)])
         if not known.nnz:

@@ -52,7 +52,7 @@ READING = 0.35  # of the time that is left, for reading; texts are cut until it 
 FEWEST_TOKENS = 32  # that texts are cut to
 PROBE_SHARE = 0.1  # of the time that is left, for measuring the speed of learning
 FEWEST = 16  # texts by which the speed of learning can be measured at all
-TOO_FEW = "linear_tree alone: there are too few texts with labels to hold some out"
+TOO_FEW = "linear_tree alone: there are too few texts with labels to compare models"
 
 
 @dataclass(frozen=True)
@@ -226,19 +226,26 @@ class Search:
         return tried.figures.get(self.config.metric, -1.0)
 
     def _left(self) -> float:
-        """Seconds, without what it takes to teach linear models the validation texts too."""
-        again = 60 * sum(each.minutes for each in self.tried if each.name in LINEAR)
+        """Seconds, without what it takes to teach linear models the texts held out too."""
+        linear = 60 * sum(each.minutes for each in self.tried if each.name in LINEAR)
+        again = (self._times - 1) * linear
         return self.config.minutes * 60 * SPARE - self.memory.seconds() - again
+
+    @property
+    def _times(self) -> int:
+        """How often what is linear is trained: in the end once more, with the texts held out."""
+        return 2 if self.learns_all else 1
 
     @property
     def _tree_seconds(self) -> float:
         return 60 * next(each.minutes for each in self.tried if each.name == TREE)
 
     def _seconds_of_one(self) -> float:
-        """It is trained twice, like linear_tree. Small data is not worth the estimate."""
+        """All its trainings. Small data is not worth the estimate."""
         if len(self.dataset) * len(self.dataset.labels) < WORTH_ASKING:
             return 0.0
-        return 2 * one_vs_all_costs(self.taught)(self.config.one_vs_all).spent.seconds
+        once = one_vs_all_costs(self.taught)(self.config.one_vs_all).spent.seconds
+        return self._times * once
 
     @property
     def _tokens(self) -> int:
@@ -280,8 +287,8 @@ class Search:
         return per_text * (len(self.dataset) + len(self.held_out))
 
     def _seconds_to_read(self) -> float:
-        """All texts, and a tree of them, which is made twice."""
-        trees = 2 * DENSE * self._tree_seconds
+        """All texts, and the trees of them."""
+        trees = self._times * DENSE * self._tree_seconds
         if trees > self._left():
             return trees  # the speed of reading need not be measured
         return self._seconds_for_texts(self._per_text) + trees

@@ -32,7 +32,10 @@ def split_off(
     """
     given = dataset.validation
     waits = training.schedule == "plateau" and not training.validation and given is None
-    advice = "waits for validations, and there are none: set training.validation=0.1"
+    advice = (
+        "waits for validations, and there are none: set training.validation=0.1, or give texts to "
+        "choose by (validation=..., --validation FILE)"
+    )
     require(not waits, "training.schedule", training.schedule, advice)
     if given is None and (not training.validation or len(dataset) < 2):
         return dataset, None

@@ -175,8 +175,7 @@ def train(dataset: Dataset, config: Config) -> XBert:
     words, features = _words(known, texts, config)
     mine = features if known is texts else features[: len(known)]
     tree = _indexed(known, words, mine, config)
-    matcher, vectors = _matched(texts, len(taught), words, features, tree, config)
-    vectors = None if vectors is None else vectors[: len(known)]
+    matcher, vectors = _matched(texts, len(taught), len(known), words, features, tree, config)
     ranker = _ranked(known, mine, vectors, matcher, clusters_of(tree), config)
     labels, seen = dataset.labels, dataset.trained_on()
     return XBert(config, words, ranker.tree, matcher, ranker, labels, seen)
@@ -220,14 +219,15 @@ def _indexed(texts: Dataset, words: Tfidf, features: Csr, config: Config) -> Lab
 
 
 def _matched(
-    texts: Dataset, taught: int, words: Tfidf, features: Csr, tree: LabelTree, config: Config
-) -> tuple[Matcher, Floats | None]:
-    """The second stage: the matcher, and its vectors of all texts where the ranker needs them.
+    texts: Dataset, taught: int, known: int, words: Tfidf, features: Csr, tree: LabelTree,
+    config: Config,
+) -> tuple[Matcher, Floats | None]:  # fmt: skip
+    """The second stage: the matcher, and its vectors of known texts where the ranker needs them.
 
-    The last texts, from number `taught` on, are held out.
+    The last texts, from number `taught` on, are held out; all are known, or only those taught.
     """
     names = _MATCHER if config.matcher == "neural" else (*_MATCHER, "svm")
-    key = _key(texts, config, names, taught=taught)
+    key = _key(texts, config, names, **({"known": known} if known < len(texts) else {}))
     clusters = tree.relevant_at(tree.depth - 2, texts.relevant)
 
     def make() -> dict[str, Array]:
@@ -235,7 +235,7 @@ def _matched(
             upper = LabelTree(tree.parents[:-1])
             read, truth = features[:taught], clusters[:taught]
             return matching.linear_matcher(read, truth, upper, config.svm).to_arrays("matcher")
-        return _taught(texts, taught, clusters, config, key)
+        return _taught(texts, taught, known, clusters, config, key)
 
     made = run.stage("matcher-and-vectors" if config.reads_vectors else "matcher", key, make)
     parts = Parts({}, texts.labels, texts.trained_on(), made)
@@ -246,9 +246,9 @@ def _matched(
 
 
 def _taught(
-    texts: Dataset, taught: int, clusters: Csr, config: Config, key: str
+    texts: Dataset, taught: int, known: int, clusters: Csr, config: Config, key: str
 ) -> dict[str, Array]:
-    """A neural matcher as arrays, with its vectors of all texts where somebody needs them."""
+    """A neural matcher as arrays, with its vectors of the known texts where somebody needs them."""
     from xmtc.neural.devices import seeded
 
     mine, others = texts.texts[:taught], texts.texts[taught:]
@@ -259,7 +259,8 @@ def _taught(
         matcher, read = matching.neural_matcher(mine, clusters[:taught], held_out, how, cache, key)
         vectors = {}
         if config.reads_vectors:  # before it is finished: all of them exact, also with int8
-            vectors["vectors"] = np.concatenate([read(), matcher.encoder.eval().encode(others)])
+            more = matcher.encoder.eval().encode(texts.texts[taught:known])
+            vectors["vectors"] = np.concatenate([read(), more])
         matcher.encoder.finish()
         return {**matcher.to_arrays("matcher"), **vectors}
 

@@ -183,6 +183,7 @@ def train(dataset: Dataset, config: Config) -> XRTransformer:
 
     with seeded(config.training.seed), run.cache() as cache:
         if not config.training.epochs or not len(dataset):
+            dataset = replace(dataset, validation=None)  # there is nothing to choose
             return of_vectors(dataset, *read(dataset, config, cache), config)
         taught, held_out = split_off(dataset, config.training)
         encoder, vectors = _taught_encoder(taught, held_out, config, cache)
