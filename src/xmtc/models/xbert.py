@@ -184,9 +184,11 @@ def train(dataset: Dataset, config: Config) -> XBert:
 def _words(known: Dataset, texts: Dataset, config: Config) -> tuple[Tfidf, Csr]:
     """The vocabulary of the known texts, and the words of all of them, the known ones first."""
     words, features = tfidf.learn(known.texts, config.text)
+    features = strongest(features, config.text_terms)
     if len(known) < len(texts):
-        features = as_csr(sp.vstack([features, words.encode(texts.texts[len(known) :])]))
-    return words, strongest(features, config.text_terms)
+        others = _words_of(words, texts.texts[len(known) :], config)
+        features = as_csr(sp.vstack([features, others]))
+    return words, features
 
 
 def variants(
