@@ -10,6 +10,7 @@ import pytest
 import xmtc
 from quick import quick_settings, tiny_bert
 from xmtc.core import run
+from xmtc.core.config import merged
 from xmtc.data.planted import planted
 from xmtc.models import auto, catalog
 from xmtc.models.validating import split_off
@@ -95,6 +96,21 @@ def test_an_ensemble_learns_its_weights_from_it():
 def test_kinds_that_choose_nothing_say_so(kind):
     with pytest.raises(xmtc.ConfigError, match=r"chooses nothing.*lightxml.*auto"):
         xmtc.train(kind, DATA, validation=dev())
+
+
+@pytest.mark.parametrize(
+    ("kind", "how", "said"),
+    [("xbert", {"matcher": "linear"}, "matcher=linear"),
+     ("xr_transformer", {"training": {"epochs": 0}}, "training.epochs=0")],
+)  # fmt: skip
+def test_settings_that_leave_nothing_to_choose_are_named_in_a_warning(kind, how, said, caplog):
+    how = merged(quick_settings(kind), how)
+    model = xmtc.train(kind, DATA, how, validation=dev())
+    assert f"with {said} nothing is chosen by validation data" in caplog.text
+    caplog.clear()
+    alone = xmtc.train(kind, DATA, how)
+    assert not caplog.text
+    assert np.array_equal(model.rank(DATA.texts, 5).scores, alone.rank(DATA.texts, 5).scores)
 
 
 @pytest.mark.parametrize(

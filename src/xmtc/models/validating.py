@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xmtc.core.arrays import Inputs
@@ -47,6 +49,16 @@ def split_off(
     require(held_out.relevant.nnz > 0, "training.validation", training.validation,
             "none of the texts held out carries a label; hold out more, or none: 0")  # fmt: skip
     return learned, held_out
+
+
+def unjudged(dataset: Dataset, setting: str) -> Dataset:
+    """The data without validation data, which is said to be of no use with this setting."""
+    if dataset.validation is None:
+        return dataset
+    logging.getLogger("xmtc").warning(
+        "with %s nothing is chosen by validation data: it is not used.", setting
+    )
+    return replace(dataset, validation=None)
 
 
 def metrics_of(model: Model, held_out: Dataset | None) -> dict[str, float]:

@@ -30,7 +30,7 @@ from xmtc.linear.svm import SvmConfig
 from xmtc.models import matching
 from xmtc.models.indexing import IndexConfig, clusters_of, index
 from xmtc.models.matching import Matcher
-from xmtc.models.validating import check_readable, split_off
+from xmtc.models.validating import check_readable, split_off, unjudged
 from xmtc.neural.encoders.places import fingerprint
 from xmtc.neural.extra import require_neural
 from xmtc.neural.settings import EncoderConfig, Loss, TrainingConfig, cpu_encoder
@@ -167,6 +167,8 @@ def train(dataset: Dataset, config: Config) -> XBert:
     check_readable(dataset.inputs, KIND)
     if config.needs_neural:
         require_neural(KIND)
+    if config.matcher == "linear":
+        dataset = unjudged(dataset, "matcher=linear")
     taught, held_out = split_off(dataset, config.training, matching.METRICS)
     texts = taught if held_out is None else taught.joined(held_out)  # those held out come last
     # Only the matcher is chosen by them. To all else they are texts like others, unless they were

@@ -26,7 +26,7 @@ from xmtc.linear.explain import Evidence, of_path
 from xmtc.linear.forest import Forest
 from xmtc.linear.svm import SvmConfig
 from xmtc.models import linear_tree
-from xmtc.models.validating import check_readable, split_off
+from xmtc.models.validating import check_readable, split_off, unjudged
 from xmtc.models.xr_course import Course, beside, words_of
 from xmtc.neural.encoders.places import OWN
 from xmtc.neural.extra import require_neural
@@ -183,7 +183,7 @@ def train(dataset: Dataset, config: Config) -> XRTransformer:
 
     with seeded(config.training.seed), run.cache() as cache:
         if not config.training.epochs or not len(dataset):
-            dataset = replace(dataset, validation=None)  # there is nothing to choose
+            dataset = unjudged(dataset, "training.epochs=0")
             return of_vectors(dataset, *read(dataset, config, cache), config)
         taught, held_out = split_off(dataset, config.training)
         encoder, vectors = _taught_encoder(taught, held_out, config, cache)
