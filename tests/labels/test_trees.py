@@ -251,8 +251,11 @@ def test_a_circle_in_a_given_tree_is_an_error():
 
 
 @pytest.mark.parametrize(
-    "bad", [{"arity": 3}, {"arity": 1}, {"max_leaf": 0}, {"max_depth": 0}, {"seed": -1}], ids=str
-)
+    "bad",
+    [{"arity": 3}, {"arity": 1}, {"max_leaf": 0}, {"max_depth": 0}, {"seed": -1},
+     {"stop": "gain", "centres": "mean"}],
+    ids=str,
+)  # fmt: skip
 def test_impossible_settings_are_refused(bad):
     with pytest.raises(xmtc.ConfigError, match=next(iter(bad))):
         TreeConfig(**bad)

@@ -148,6 +148,11 @@ def test_label_vectors_need_an_encoder_that_knows_something():
         config(index={"vectors": "text", "encoder": {"name": "cnn"}})
 
 
+def test_euclidean_clusters_do_not_stop_by_cosines():
+    with pytest.raises(ConfigError, match=r"index\.stop.*Euclidean"):
+        config(index={"stop": "gain", "centres": "mean"})
+
+
 def test_euclidean_clusters_read_vectors_as_they_are():
     data = planted(texts=40, labels=6)
     words, features = tfidf.learn(data.texts, tfidf.TfidfConfig())

@@ -23,8 +23,8 @@ def split_in_half(
 
     place_of: (features,) zeros to work on, and zeros again afterwards; one per thread.
     rows: the rows to split, ascending. centres: the two of them to start from, left and right.
-    min_gain: stop when a pass improves the mean cosine by less (variant A of the specification);
-    below 0, stop when no row changes sides (variant C).
+    min_gain: stop when a pass improves the mean cosine by less (variant A of the specification),
+    not with `means`; below 0, stop when no row changes sides (variant C).
     min_change: stop, before rows change sides, when the sum of the squared gaps is within this
     share of what it was a pass before (variant B); below 0: never.
     means: centres are the means of their rows, of any length, not unit-length sums: Euclidean

@@ -43,6 +43,14 @@ class TreeConfig:
         require(self.seed >= 0, "seed", self.seed, "must be 0 or more")
         require(1 <= self.max_depth < MAX_DEPTH, "max_depth", self.max_depth,
                 f"must lie between 1 and {MAX_DEPTH - 1}")  # fmt: skip
+        check_stop(self.stop, self.centres)
+
+
+def check_stop(stop: str, centres: str) -> None:
+    """Raise where 2-means would stop by what it does not know."""
+    require(stop != "gain" or centres == "unit", "stop", stop,
+            "is a gain of cosines, which Euclidean centres do not aim for: take still or change, "
+            "or centres=unit")  # fmt: skip
 
 
 def build_tree(vectors: Csr, counts: Longs, config: TreeConfig) -> LabelTree:

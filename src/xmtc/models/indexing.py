@@ -14,7 +14,7 @@ from xmtc.core.dataset import Dataset
 from xmtc.core.errors import require
 from xmtc.core.tree import LabelTree
 from xmtc.labels import vectors
-from xmtc.labels.trees import TreeConfig, balanced_tree, published_halvings
+from xmtc.labels.trees import TreeConfig, balanced_tree, check_stop, published_halvings
 from xmtc.neural.encoders.places import OWN
 from xmtc.neural.settings import EncoderConfig
 from xmtc.text.tfidf import Tfidf
@@ -48,6 +48,7 @@ class IndexConfig:
         require(self.max_cluster >= 1, "max_cluster", self.max_cluster, "must be at least 1")
         require(0 <= self.depth <= 30, "depth", self.depth, "must lie between 0 and 30")
         require(self.seed >= 0, "seed", self.seed, "must be 0 or more")
+        check_stop(self.stop, self.centres)
 
 
 def index(dataset: Dataset, words: Tfidf, features: Csr, config: IndexConfig) -> LabelTree:
