@@ -215,7 +215,9 @@ def test_weights_of_an_ensemble_are_learned_on_the_dev_part(tmp_path, monkeypatc
         xmtc.save(xmtc.train(kind, planted(texts=60)), place)
     monkeypatch.setattr(_cells._figures, "RESAMPLES", 20)
     found = results._measure_learned(places, "toy", Options(data=tmp_path, threads=1))
-    assert found["members"][0] == "one_vs_all"
+    assert found["members"] == ["one_vs_all", "most_frequent"]
+    assert found["weights"][0] > 0
+    assert found["dev"]["learned"] >= max(found["dev"]["equal"], *found["dev"]["alone"])
     assert found["P@1"] > 60
     assert found["batch_p50_ms"] > 0
 
@@ -226,6 +228,20 @@ def test_which_two_are_best_must_be_known_before_they_are_combined(tmp_path, mon
     monkeypatch.setattr(results, "standing", dict)
     with pytest.raises(BenchmarkError, match="measure all of lightxml, xr_transformer"):
         results._learned("toy", Options(data=tmp_path))
+
+
+def test_an_ensemble_weighs_what_it_keeps_and_took_as_long_as_all_it_tried(tmp_path, monkeypatch):
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy" / "dev.jsonl.gz").touch()
+    cost = {"train_seconds": 10.0, "train_cpu_seconds": 20.0, "model_mb": 5.0, "peak_mb": 7.0,
+            "trained_commit": "abc", "defaults": {}}  # fmt: skip
+    monkeypatch.setattr(results, "best_two", lambda _: ["xr_transformer", "lightxml"])
+    monkeypatch.setattr(results, "JOBS", dict.fromkeys(results.JOBS, lambda *_: None))
+    monkeypatch.setattr(_cells, "trained", lambda *_: (tmp_path, cost))
+    monkeypatch.setattr(results, "alone", lambda *_: {"weights": [0.0, 0.4, 0.6, 0.0]})
+    found = results._learned("toy", Options(data=tmp_path))
+    assert found["train_seconds"] == 40
+    assert found["model_mb"] == 10
 
 
 FAKE = '''
