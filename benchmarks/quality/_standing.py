@@ -23,6 +23,7 @@ SINGLES = ("lightxml", "xr_transformer", "xbert-1", "aplc", "gudn", "label_atten
 MOST_MINUTES = {"auto": 60.0}  # that the page allows; the others have half as many
 # Systems that learn for as many minutes as they are given.
 TIMED = (*SINGLES, "xbert-6", "learned", "auto", "xrt", "xrt-published")
+TEXT: dict[str, Any] = {}  # settings of the features that linear peers are given: our defaults
 Cell = tuple[str, str]  # data set and system
 Cells = dict[Cell, tuple[Measurement, Record]]
 
@@ -74,6 +75,13 @@ def same_defaults(row: Measurement) -> bool:
     return bool(given) and all(_today(kind) == value for kind, value in given.items())
 
 
+def same_features(key: str, row: Measurement) -> bool:
+    """Whether a peer was given what our systems read; others, and those that read text, were."""
+    if key not in GIVEN_FEATURES or "failed" in row:
+        return True
+    return bool(row.get("text", linear_tree.SETTINGS["text"]) == TEXT)
+
+
 def best_two(cells: Cells) -> list[str]:
     """The best single neural systems on the first data set; none before all were measured."""
     rows = {key: cells[FIRST, key][0] for key in SINGLES if (FIRST, key) in cells}
@@ -89,14 +97,15 @@ def _mean(row: Measurement) -> float:
 
 def _worth(
     key: str, cell: tuple[Measurement, Record]
-) -> tuple[bool, bool, bool, float, bool, str]:  # fmt: skip
-    """What counts first: today's settings, no failure, two threads, more minutes of those that the
-    page allows, then a row that says how long a text takes, then the newest."""
+) -> tuple[bool, bool, bool, bool, float, bool, str]:  # fmt: skip
+    """What counts first: today's settings, no failure, our features, two threads, more minutes of
+    those that the page allows, then a row that says how long a text takes, then the newest."""
     row, record = cell
     minutes = float(row.get("minutes", 0)) if key in TIMED else 0.0
     minutes = minutes if minutes <= MOST_MINUTES.get(key, 30.0) else 0.0
-    return (same_defaults(row), "failed" not in row, row.get("threads", 2) > 1, minutes,
-            "single_p50_ms" in row, record["date"])  # fmt: skip
+    return (same_defaults(row), "failed" not in row, same_features(key, row),
+            row.get("threads", 2) > 1, minutes, "single_p50_ms" in row,
+            record["date"])  # fmt: skip
 
 
 @cache
@@ -117,6 +126,10 @@ _TREES: dict[tuple[str, Any], str] = {
     for key, contender in linear_tree.CONTENDERS.items()
     for trees in contender.trees
 }
+# Peers that do not read texts, so are given features.
+GIVEN_FEATURES = {
+    key for (system, _), key in _TREES.items() if system not in ("xmtc", "fastText")
+}  # fmt: skip
 
 
 def measured(cells: Cells, data: str) -> list[tuple[str, Measurement, Record]]:

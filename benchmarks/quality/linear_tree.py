@@ -53,7 +53,7 @@ CONTENDERS = {
 }
 SETTINGS: dict[str, Any] = {
     "data": ["eurlex57k", "eurlex4k-proxy", "debian-deps", "rust-prs", "yso-finna-en"],
-    "text": {"min_df": 2},
+    "text": {"min_df": 2},  # as the peers' table was measured
     "k": 10,
     "enough_minutes": 4,  # of a cell, all its rounds together
     "raw_texts_of": "eurlex57k",
@@ -96,13 +96,16 @@ def run(options: Options) -> list[Measurement]:
     return rows
 
 
-def compare(name: str, cells: list[tuple[Contender, int]], options: Options) -> list[Measurement]:
-    """One row per system and number of trees, in this order."""
+def compare(
+    name: str, cells: list[tuple[Contender, int]], options: Options,
+    text: dict[str, Any] = SETTINGS["text"],
+) -> list[Measurement]:  # fmt: skip
+    """One row per system and number of trees, in this order. text: settings of the features."""
     from xmtc.text import tfidf
 
     train = with_texts(dataset(options, name))
     test = dataset(options, name, "tst").named_in(train.labels)
-    encoder, features = tfidf.learn(train.texts, tfidf.TfidfConfig(**SETTINGS["text"]))
+    encoder, features = tfidf.learn(train.texts, tfidf.TfidfConfig(**text))
     rounds: dict[tuple[Contender, int], list[Measurement]] = {cell: [] for cell in cells}
     with tempfile.TemporaryDirectory() as folder:
         _write(Path(folder), features, train.relevant, encoder.encode(test.texts))
@@ -121,7 +124,7 @@ def compare(name: str, cells: list[tuple[Contender, int]], options: Options) -> 
                 say(f"{name}, {system.name}, {trees} trees, round {number}: {_in_short(answer)}")
     return [
         {"data": name, "system": system.name, "trees": trees, "threads": options.threads,
-         **_summary(figures)}
+         "text": text, **_summary(figures)}
         for (system, trees), figures in rounds.items()
     ]  # fmt: skip
 

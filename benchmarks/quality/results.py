@@ -17,11 +17,13 @@ from benchmarks.quality._standing import (
     FIRST,
     OWN,
     SINGLES,
+    TEXT,
     Cells,
     best_two,
     every_row,
     peer_key,
     same_defaults,
+    same_features,
     standing,
 )
 from benchmarks.quality.xr_transformer import taught_job
@@ -141,7 +143,8 @@ def _peer(key: str, trees: int) -> Callable[[str, Options], Measurement]:
     contender = linear_tree.CONTENDERS[key]
 
     def measure(name: str, options: Options) -> Measurement:
-        (row,) = linear_tree.compare(name, [(contender, trees)], replace(options, repeats=1))
+        once = replace(options, repeats=1)
+        (row,) = linear_tree.compare(name, [(contender, trees)], once, TEXT)
         return row
 
     return measure
@@ -208,9 +211,11 @@ SETTINGS: dict[str, Any] = {
         "four, its MB of those that are kept",
         "auto: twice --minutes in all",
         "no setting was chosen on a test part; the test texts are ranked once by each system",
-        "ours is timed from raw text to label names. Linear peers are given TF-IDF features that "
-        "xmtc made, and neither making them nor a vocabulary counts in their time and size; "
-        "fastText reads raw text; see the remarks of `quality linear_tree` and `quality lightxml`",
+        "ours is timed from raw text to label names. Linear peers are given the TF-IDF features "
+        "that our systems make by default (`text` of their rows; before 18 November 2026 without "
+        "words of a single text, min_df=2), and neither making them nor a vocabulary counts in "
+        "their time and size; fastText reads raw text; see the remarks of `quality linear_tree` "
+        "and `quality lightxml`",
         "train_seconds: of all members where there are several; peak_mb: of ours, and of PECOS "
         "XR-Transformer, the whole process, Python, torch and data included; of linear peers what "
         "training added",
@@ -272,8 +277,8 @@ def pending(options: Options, results: Path) -> list[tuple[str, str, float]]:
 
 
 def is_fit(key: str, row: Measurement, record: dict[str, Any], options: Options) -> bool:
-    """Whether a row need not be made again: same default settings, minutes of training and threads,
-    and all figures that the page shows."""
+    """Whether a row need not be made again: same default settings or features, minutes of training
+    and threads, and all figures that the page shows."""
     failed = str(row.get("failed", ""))
     if failed and record["benchmark"] != OWN.replace("_", " "):
         return False  # it may have had a shorter limit there
@@ -285,7 +290,8 @@ def is_fit(key: str, row: Measurement, record: dict[str, Any], options: Options)
     if not failed and not row.keys() >= {"single_p50_ms", "model_mb", "intervals"}:
         return False
     in_time = not system.models or row.get("minutes") == _allowed(key, options)
-    return in_time and (not system.kinds or same_defaults(row))
+    of_today = same_defaults(row) if system.kinds else same_features(key, row)
+    return in_time and of_today
 
 
 def minutes_of(data: str, key: str, options: Options) -> float:

@@ -39,7 +39,7 @@ def row(key="linear_tree", data="eurlex4k-proxy", p5=50.0, **figures):
     return {
         "data": data, "key": key, "system": results.SYSTEMS[key].title, "train_seconds": 90.0,
         "single_p50_ms": 12.0, "model_mb": 90.0, "peak_mb": 900.0, "nDCG@5": 60.0, "PSP@5": 40.0,
-        "P@1": 80.0, "P@3": 70.0, "P@5": p5, "intervals": {}, **figures,
+        "P@1": 80.0, "P@3": 70.0, "P@5": p5, "intervals": {}, "text": {}, **figures,
     }  # fmt: skip
 
 
@@ -347,6 +347,21 @@ def test_the_page_says_what_is_known_what_failed_and_what_is_missing():
     assert "1.00 holds" in text
     assert "`x`, commit" in text
     assert results_tables.page({}).count("Not measured yet") == len(_standing.DATA)
+
+
+def test_peers_that_were_given_fewer_words_are_marked_and_measured_again(tmp_path):
+    old = {"system": "PECOS XR-Linear", "trees": 1, "data": "rust-prs", "P@5": 16.0}
+    results_then = written(tmp_path, quality_linear_tree=[record(old)])
+    fewer = _standing.standing(results_then)
+    page = results_tables.page(fewer)
+    assert "| PECOS XR-Linear ‡ |" in page
+    assert "‡ given features without words that occur in a single text" in page
+    equal = row("pecos", "rust-prs", 15.0)
+    written(tmp_path, quality_results=[own(equal)])
+    assert _standing.standing(results_then)["rust-prs", "pecos"][0]["P@5"] == 15
+    for key, text, fit in (("pecos", {"min_df": 2}, False), ("pecos", {}, True),
+                           ("fasttext", {"min_df": 2}, True)):  # fmt: skip
+        assert results.is_fit(key, row(key, text=text), own(), Options()) == fit
 
 
 def test_the_ensemble_and_the_best_single_model_are_held_against_every_peer():
