@@ -56,6 +56,10 @@ def figures(choice):
     return {each.name: each.figures for each in choice.tried}
 
 
+def notes(choice):
+    return {each.name: each.note for each in choice.tried}
+
+
 def test_all_that_fits_is_tried_and_the_best_is_kept():
     choice = whole()
     found = figures(choice)
@@ -103,7 +107,8 @@ def test_what_is_kept_is_never_below_linear_tree_on_validation(seed, metric, bad
     assert xmtc.evaluate(choice.model, held_out).metrics[metric] == pytest.approx(
         found[choice.kept][metric]
     )
-    assert found[auto.COMBINED][metric] >= max(found[name][metric] for name in found) - 1e-6
+    combined = [name for name in found if name != auto.TREE]  # it is the first of three
+    assert found[auto.COMBINED][metric] >= max(found[name][metric] for name in combined) - 1e-6
 
 
 def test_with_too_few_minutes_it_is_linear_tree_and_says_so():
@@ -120,7 +125,7 @@ def test_time_for_reading_but_not_for_learning(monkeypatch):
     choice = auto.choose(DATA, quick())
     assert list(figures(choice)) == [*auto.LINEAR, JOINED, *auto.LEARNERS, auto.COMBINED]
     assert figures(choice)[TAUGHT] == figures(choice)[NEURAL] == {}
-    assert "not tried" in choice.tried[3].note
+    assert "not tried" in notes(choice)[TAUGHT]
 
 
 def test_without_torch_linear_models_are_compared(monkeypatch):
@@ -130,7 +135,7 @@ def test_without_torch_linear_models_are_compared(monkeypatch):
     monkeypatch.setattr(auto, "require_neural", missing)
     choice = auto.choose(DATA, quick())
     assert list(figures(choice)) == [*auto.LINEAR, JOINED, auto.COMBINED]
-    assert "pip install" in choice.tried[2].note
+    assert "pip install" in notes(choice)[JOINED]
     assert choice.model.trained_on.texts == len(DATA)
 
 
@@ -141,8 +146,7 @@ def test_what_fails_is_said_and_the_others_go_on(quick_probe, monkeypatch):
     monkeypatch.setattr(xr_transformer, "train", diverged)
     choice = auto.choose(DATA, quick())
     assert list(figures(choice)) == [*auto.LINEAR, JOINED, *auto.LEARNERS, auto.COMBINED]
-    notes = {each.name: each.note for each in choice.tried}
-    assert notes[TAUGHT].startswith("failed: the loss is no number in batch 3")
+    assert notes(choice)[TAUGHT].startswith("failed: the loss is no number in batch 3")
     assert figures(choice)[NEURAL]
 
 
@@ -152,8 +156,8 @@ def test_what_needs_too_much_memory_leaves_the_others(quick_probe, monkeypatch):
 
     monkeypatch.setattr(xr_transformer, "train", too_large)
     choice = auto.choose(DATA, quick())
-    assert "failed: " in choice.tried[3].note
-    assert "allocate memory" in choice.tried[3].note
+    assert "failed: " in notes(choice)[TAUGHT]
+    assert "allocate memory" in notes(choice)[TAUGHT]
     assert figures(choice)[NEURAL]
 
 
@@ -161,7 +165,7 @@ def test_an_encoder_that_is_missing_leaves_the_linear_models():
     nowhere = {"xr_transformer": {"encoder": {"name": "no-such-encoder"}}}
     choice = auto.choose(DATA, quick(**nowhere))
     assert list(figures(choice)) == [*auto.LINEAR, JOINED, auto.COMBINED]
-    assert "no-such-encoder" in choice.tried[2].note
+    assert "no-such-encoder" in notes(choice)[JOINED]
 
 
 def test_texts_are_cut_where_reading_them_would_take_too_long(quick_probe, monkeypatch):
@@ -172,9 +176,8 @@ def test_texts_are_cut_where_reading_them_would_take_too_long(quick_probe, monke
     long = {"xr_transformer": {"encoder": {"max_tokens": 256}},
             "lightxml": {"encoder": {"max_tokens": 128}}}  # fmt: skip
     choice = auto.choose(DATA, quick(minutes=30, **long))
-    notes = {each.name: each.note for each in choice.tried}
-    assert notes[JOINED] == "reads 32 tokens of a text, for lack of time"
-    assert all("not tried" in notes[name] for name in auto.LEARNERS)
+    assert notes(choice)[JOINED] == "reads 32 tokens of a text, for lack of time"
+    assert all("not tried" in notes(choice)[name] for name in auto.LEARNERS)
     assert trial.cut_to(quick(**long).lightxml, 32).encoder.max_tokens == 32
     assert trial.cut_to(quick(**long).lightxml, 256).encoder.max_tokens == 128
 
@@ -200,11 +203,35 @@ def test_one_vs_all_gets_a_tenth_of_the_time(monkeypatch):
     spent = SimpleNamespace(spent=SimpleNamespace(seconds=100.0))
     monkeypatch.setattr(auto, "WORTH_ASKING", 0)
     monkeypatch.setattr(auto, "one_vs_all_costs", lambda _: lambda _: spent)
+    monkeypatch.setattr(auto.Search, "_seconds_of_trees", lambda _: np.inf)
     monkeypatch.setattr(auto.Search, "_try_neural", lambda _: None)
     for minutes, fits in ((34, False), (36, True)):  # twice 100 s, in a tenth of 0.95 of them
         choice = auto.choose(DATA, quick(minutes=minutes))
         assert bool(figures(choice)[auto.ONE]) == fits
-    assert choice.tried[1].note == ""
+    assert notes(choice)[auto.ONE] == ""
+
+
+def test_three_trees_are_tried_where_they_fit_and_are_not_asked_for_already(monkeypatch):
+    monkeypatch.setattr(auto.Search, "_try_neural", lambda _: None)
+    monkeypatch.setattr(auto.Search, "_tree_seconds", 10.0)
+    for minutes, fits in ((10, False), (11, True)):  # twice 3 x 10 s, in a tenth of 0.95 of them
+        choice = auto.choose(DATA, quick(minutes=minutes))
+        assert bool(figures(choice)[auto.TREES]) == fits
+    assert auto.TREE not in notes(choice)[auto.COMBINED]
+    asked = quick(linear_tree={"trees": 3})
+    assert auto.TREES not in figures(auto.choose(DATA, asked))
+
+
+def test_three_trees_that_are_best_are_kept_and_learn_all_texts(monkeypatch):
+    monkeypatch.setattr(auto.Search, "_try_neural", lambda _: None)
+    monkeypatch.setattr(auto.Search, "_seconds_of_one", lambda _: np.inf)
+    best = {auto.TREES: 1.0}
+    monkeypatch.setattr(auto.Search, "_figure", lambda _, tried: best.get(tried.name, 0.0))
+    choice = auto.choose(DATA, quick())
+    assert (choice.kept, choice.model.kind) == (auto.TREES, "linear_tree")
+    assert choice.model.trained_on.texts == len(DATA)
+    assert len(choice.model.forests) == 3
+    assert auto.COMBINED not in figures(choice)  # of a tree and three with it among them
 
 
 def test_features_and_few_texts_are_for_linear_tree():
@@ -250,7 +277,7 @@ def test_a_search_that_was_killed_goes_on_where_it_was(where, tmp_path, quick_pr
             patch.setattr(auto.Search, f"_{where}", killed)
             auto.choose(DATA, quick())
         again = auto.choose(DATA, quick())
-    assert trained.count(("linear_tree", 180)) == 1
+    assert trained.count(("linear_tree", 180)) == 2  # a tree, and three
     assert trained.count(("lightxml", 180)) == 1
     assert figures(again) == figures(expected)
     texts = planted(seed=2).texts
@@ -282,7 +309,7 @@ def test_the_command_line_shows_the_table_and_saves_an_ordinary_model(
     assert kind in xmtc.models.catalog.KINDS
     assert f"Trained {kind}" in output
     said = json.loads((tmp_path / "model.run" / TRIED).read_text())
-    assert [each["name"] for each in said["tried"]][:2] == ["linear_tree", "one_vs_all"]
+    assert [each["name"] for each in said["tried"]][:3] == list(auto.LINEAR)
     assert not list((tmp_path / "model.run").rglob("*.npy"))  # nothing that only a search needs
 
 

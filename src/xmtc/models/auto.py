@@ -7,7 +7,7 @@ linear_tree. It is an ordinary model of its own kind: nothing of auto is left in
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -39,12 +39,14 @@ if TYPE_CHECKING:
     from xmtc.neural.encoders.encoder import TextEncoder
 
 KIND = "auto"
-TREE, ONE, JOINED, COMBINED = "linear_tree", "one_vs_all", "xr_transformer", "combination"
-LINEAR: dict[str, Any] = {TREE: linear_tree, ONE: one_vs_all}
+TREE, TREES, ONE = "linear_tree", "three linear trees", "one_vs_all"
+JOINED, COMBINED = "xr_transformer", "combination"
+LINEAR: dict[str, Any] = {TREE: linear_tree, TREES: linear_tree, ONE: one_vs_all}
 # What learns its encoder, the most promising first; the next one gets the time that is left.
 LEARNERS: dict[str, Any] = {"taught xr_transformer": xr_transformer, "lightxml": lightxml}
 WORTH_ASKING = 1_000_000  # texts times labels: what is smaller takes one_vs_all no time
-ONE_SHARE = 0.1  # of the time, for one_vs_all, which is slow with many labels
+SEVERAL = 3  # trees, where there is time
+LINEAR_SHARE = 0.1  # of the time that is left, for several trees, and for one_vs_all
 DENSE = 5  # times linear_tree's time, for a tree that reads an encoder's vectors too
 SPARE = 0.95  # of the time that is planned for
 READ, LEARN = 128, 256  # texts by which the speed of reading and of learning is measured
@@ -142,14 +144,13 @@ class Search:
     def choice(self) -> Choice:
         """Everything that fits, compared; the best, its linear parts taught all texts."""
         self._try(TREE, partial(self._linear, TREE, self.taught))
-        if self._fits(ONE, self._seconds_of_one, ONE_SHARE):
-            self._try(ONE, partial(self._linear, ONE, self.taught))
+        if self.config.linear_tree.trees < SEVERAL:
+            self._try_linear(TREES, self._seconds_of_trees)
+        self._try_linear(ONE, self._seconds_of_one)
         self._try_neural()
-        weights = self._combined() if len(self.members) > 1 else ()
+        weights = self._combined() if len(self._combinable) > 1 else {}
         best = max(self.tried, key=self._figure)  # of equals the first, which is the simplest
-        used = [best.name]
-        if best.name == COMBINED:
-            used = [name for name, weight in zip(self.members, weights, strict=True) if weight]
+        used = [name for name in weights if weights[name]] if best.name == COMBINED else [best.name]
         why = self._why(best, [name for name in used if name not in LEARNERS and self.learns_all])
         return Choice(self._finished(best, weights), tuple(self.tried), best.name, why)
 
@@ -186,8 +187,15 @@ class Search:
             self._skip(name)
         return epochs > 0
 
+    def _try_linear(self, name: str, seconds: Callable[[], float]) -> None:
+        if self._fits(name, seconds, LINEAR_SHARE):
+            self._try(name, partial(self._linear, name, self.taught))
+
     def _linear(self, name: str, texts: Dataset) -> Model:
-        model: Model = LINEAR[name].train(texts, getattr(self.config, name))
+        config = getattr(self.config, LINEAR[name].KIND)
+        if name == TREES:
+            config = replace(config, trees=SEVERAL)
+        model: Model = LINEAR[name].train(texts, config)
         return model
 
     def _try(self, name: str, make: Callable[[], Model], note: str = "") -> None:
@@ -239,6 +247,9 @@ class Search:
     @property
     def _tree_seconds(self) -> float:
         return 60 * next(each.minutes for each in self.tried if each.name == TREE)
+
+    def _seconds_of_trees(self) -> float:
+        return self._times * SEVERAL * self._tree_seconds
 
     def _seconds_of_one(self) -> float:
         """All its trainings. Small data is not worth the estimate."""
@@ -344,28 +355,32 @@ class Search:
             model: Model = module.train(self.taught, with_epochs(self._learner(name), epochs))
         return model
 
-    def _combined(self) -> tuple[float, ...]:
-        """The weights of the members in the learned combination, in their order."""
-        members, how = list(self.answers.values()), self._how
+    @property
+    def _combinable(self) -> list[str]:
+        """All that were trained, but not a tree beside three of which it is the first."""
+        return [name for name in self.members if name != TREE or TREES not in self.members]
+
+    def _combined(self) -> dict[str, float]:
+        """The weights of members in the learned combination."""
+        members, how = [self.answers[name] for name in self._combinable], self._how
         found, spent = timed(lambda: ensemble.learn_weights(members, self.held_out, how))
         model = ensemble.weighted(members, found.weights, how)
-        said = zip(self.members, found.weights, strict=True)
-        note = ", ".join(f"{weight:.2f} {name}" for name, weight in said if weight)
+        weights = dict(zip(self._combinable, found.weights, strict=True))
+        note = ", ".join(f"{weights[name]:.2f} {name}" for name in weights if weights[name])
         minutes = sum(each.minutes for each in self.tried) + spent.seconds / 60
         self.tried.append(Tried(COMBINED, minutes, self._figures(model), note))
-        return found.weights
+        return weights
 
     @property
     def _how(self) -> ensemble.Config:
         return ensemble.Config(how="logit", metric=self.config.metric)
 
-    def _finished(self, best: Tried, weights: Sequence[float]) -> Model:
+    def _finished(self, best: Tried, weights: dict[str, float]) -> Model:
         """The best, its linear parts taught the texts held out too, which is quick."""
         if best.name != COMBINED:
             return self._whole(best.name)
-        pairs = zip(self.members, weights, strict=True)
-        members = [self._whole(name) if weight else self.members[name] for name, weight in pairs]
-        return ensemble.weighted(members, weights, self._how)
+        members = [self._whole(name) if weights[name] else self.members[name] for name in weights]
+        return ensemble.weighted(members, tuple(weights.values()), self._how)
 
     def _whole(self, name: str) -> Model:
         if not self.learns_all:
