@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 from benchmarks.kit import Measurement
 from benchmarks.tables import Record
 
 WIDE = 3  # panels side by side
+SHOWN = 3  # times from the best figure to the middle one; what is further below is at the edge
+NAME, DOT = 6, 2  # sizes of a system's name and of half a dot, in points
+# Where a name may stand beside its point, in points, the best place first.
+PLACES = [(side * 5, up) for up in (-8, 4, 11, -15, -2, 18, -22) for side in (1, -1)]
 PANELS = {"fit_seconds": "training, s", "peak_mb": "peak memory, MB", "rank_ms": "one text, ms"}
 
 
@@ -146,24 +151,81 @@ def draw_gains(
 def draw_fronts(
     panels: Mapping[str, Sequence[Point]], cost: str, path: Path, records: Sequence[Record]
 ) -> None:
-    """P@5 by cost, a panel for each data set; named are those that nothing cheaper surpasses, and
-    the best of the others."""
+    """P@5 by cost, a panel for each data set; named are those that nothing cheaper surpasses, the
+    best of the others, and with their figure those too far below to be drawn in their place."""
     with _figure(len(panels), path, records) as all_axes:
         for axes, (data, points) in zip(all_axes, panels.items(), strict=True):
-            best = front(points)
-            axes.step([point.cost for point in best], [point.quality for point in best],
-                      where="post", color="0.8", lw=1, zorder=0)  # fmt: skip
-            for ours, color, label in ((True, "C0", "xmtc"), (False, "C1", "others")):
-                some = [point for point in points if point.ours == ours]
-                axes.scatter([point.cost for point in some], [point.quality for point in some],
-                             s=14, color=color, label=label)  # fmt: skip
-            others = sorted((point.quality, point) for point in points if not point.ours)
-            for point in dict.fromkeys([*best, *(point for _, point in others[-1:])]):
-                axes.annotate(point.name, point[2:], xytext=(3, -8), fontsize=6,
-                              textcoords="offset points")  # fmt: skip
             axes.set(title=data, xlabel=cost, ylabel="P@5", xscale="log")
-            axes.margins(x=0.2)
-            axes.legend(frameon=False, fontsize=7)
+            _draw_front(axes, points)
+            axes.margins(x=0.2, y=0.1)
+        all_axes[0].figure.draw_without_rendering()  # from here on the place of a point is known
+        for axes, points in zip(all_axes, panels.values(), strict=True):
+            _name_points(axes, points)
+
+
+def _draw_front(axes: Any, points: Sequence[Point]) -> None:
+    best = front(points)
+    least = _least_shown(points)
+    shown = [point for point in best if point.quality >= least]
+    axes.step([point.cost for point in shown], [point.quality for point in shown],
+              where="post", color="0.8", lw=1, zorder=0)  # fmt: skip
+    for ours, color, label in ((True, "C0", "xmtc"), (False, "C1", "others")):
+        mine = [point for point in points if point.ours == ours]
+        some = [point for point in mine if point.quality >= least]
+        axes.scatter([point.cost for point in some], [point.quality for point in some],
+                     s=14, color=color, label=label)  # fmt: skip
+        below = [point.cost for point in mine if point.quality < least]
+        axes.scatter(below, [least] * len(below), s=14, color=color, marker="v")
+    axes.legend(frameon=False, fontsize=7)
+
+
+def _least_shown(points: Sequence[Point]) -> float:
+    middle = median(point.quality for point in points)
+    return middle - SHOWN * (max(point.quality for point in points) - middle)
+
+
+def _name_points(axes: Any, points: Sequence[Point]) -> None:
+    """Each name near its point, where it covers least."""
+    least = _least_shown(points)
+    others = sorted((point.quality, point) for point in points if not point.ours)
+    named = dict.fromkeys([*front(points), *(point for _, point in others[-1:])])
+    names = {point: point.name for point in named if point.quality >= least}
+    names |= {point: f"{point.name}, {point.quality:.1f}" for point in points
+              if point.quality < least}  # fmt: skip
+    scale = 72 / axes.figure.dpi
+    frame, legend = (scale * part.get_window_extent().extents for part in (axes, axes.get_legend()))
+    at = {point: scale * axes.transData.transform((point.cost, max(point.quality, least)))
+          for point in points}  # fmt: skip
+    dots = [[x - DOT, y - DOT, x + DOT, y + DOT] for x, y in at.values()]
+    texts = [legend]
+    for point, name in names.items():
+        boxes = [_box(at[point], place, name) for place in PLACES]
+        covered = [place / 8 + _covered(box, dots) + 4 * _covered(box, texts)
+                   + 9 * (not _inside(box, frame)) for place, box in enumerate(boxes)]  # fmt: skip
+        which = covered.index(min(covered))
+        texts.append(boxes[which])
+        side, up = PLACES[which]
+        axes.annotate(name, (point.cost, max(point.quality, least)), xytext=(side, up),
+                      fontsize=NAME, textcoords="offset points",
+                      ha="left" if side > 0 else "right")  # fmt: skip
+
+
+def _box(at: Sequence[float], place: tuple[int, int], name: str) -> list[float]:
+    """Left, bottom, right, top of a name beside a point, in points; letters are about as wide as
+    half of their height."""
+    width, (side, up) = 0.55 * NAME * len(name), place
+    left = at[0] + side - (width if side < 0 else 0)
+    return [left, at[1] + up - 1, left + width, at[1] + up + NAME]
+
+
+def _inside(box: Sequence[float], frame: Sequence[float]) -> bool:
+    return box[0] >= frame[0] and box[1] >= frame[1] and box[2] <= frame[2] and box[3] <= frame[3]
+
+
+def _covered(box: Sequence[float], others: Sequence[Sequence[float]]) -> int:
+    """How many of the others it covers at least in part."""
+    return sum(box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
+               for other in others)  # fmt: skip
 
 
 def front(points: Sequence[Point]) -> list[Point]:
@@ -179,13 +241,19 @@ def draw_deciles(
     panels: Mapping[str, Sequence[tuple[str, Sequence[float]]]], path: Path,
     records: Sequence[Record],
 ) -> None:  # fmt: skip
-    """What labels add to P@5 by frequency: a panel for each data set, a line for each system."""
+    """What labels add to P@5 by frequency: a panel for each data set, a line for each system, which
+    has the same colour in all of them."""
+    names = dict.fromkeys(name for lines in panels.values() for name, _ in lines)
+    look = {name: (f"C{place % 10}", ("-", "--")[place // 10 % 2])
+            for place, name in enumerate(names)}  # fmt: skip
     with _figure(len(panels), path, records) as all_axes:
         for axes, (data, lines) in zip(all_axes, panels.items(), strict=True):
             for name, parts in lines:
-                axes.plot(range(1, len(parts) + 1), parts, "o-", markersize=2, lw=1, label=name)
+                color, style = look[name]
+                axes.plot(range(1, len(parts) + 1), parts, style, marker="o", markersize=2, lw=1,
+                          color=color, label=name)  # fmt: skip
             axes.set(title=data, ylabel="part of P@5", ylim=(0, None),
-                     xlabel="from frequent to rare, a tenth of all labels given each")  # fmt: skip
+                     xlabel="tenths of labels, from frequent to rare")  # fmt: skip
             axes.legend(frameon=False, fontsize=6)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.kit import Measurement
-from benchmarks.neural_tables import records_of
 from benchmarks.plots import Point
 from benchmarks.quality import results
 from benchmarks.quality._standing import (
@@ -25,7 +24,9 @@ from xmtc.evaluation.reference import published
 
 PARTS = {"eurlex57k": (45_000, 6_000)}  # training and test texts, where figures are published
 QUALITY = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@5")
-COSTS = ["training", "ms/text", "MB", "peak MB", "min allowed"]
+COSTS = ["training", "ms/text", "MB", "peak MB", "min allowed", "epochs"]
+IN_SHORT = 3  # of these costs, in the README
+TREES = ("linear_tree", "linear_tree-3")  # in the README whatever they reach
 README_SET = ("eurlex57k", FIRST)  # the first of them that both sides are measured on
 ONE = " ¹"  # trained on one thread
 FEWER = " ‡"  # given fewer words than ours read
@@ -43,7 +44,7 @@ def _section(data: str, cells: Cells) -> str:
                             for key, row, _ in rows])  # fmt: skip
     parts = [
         f"## {data}", *([_table(data, rows)] if rows else []), *_notes(rows), _missing(data, cells),
-        *([claims_table(claims)] if claims and data == "eurlex57k" else []), *_sources(rows),
+        *([claims_table(claims)] if claims else []), *_sources(rows),
     ]  # fmt: skip
     return "\n\n".join(part for part in parts if part)
 
@@ -59,7 +60,8 @@ def _table(data: str, rows: Sequence[Row]) -> str:
 
 
 def _of_paper(metrics: dict[str, float], names: Sequence[str]) -> list[str]:
-    return [f"*{metrics[name]:.1f}*" if name in metrics else "" for name in names] + [""] * 5
+    found = [f"*{metrics[name]:.1f}*" if name in metrics else "" for name in names]
+    return found + [""] * len(COSTS)
 
 
 def _name(key: str, row: Measurement) -> str:
@@ -103,6 +105,7 @@ def _costs(key: str, row: Measurement) -> list[str]:
         "" if seconds is None else _time(seconds) + ONE * (row.get("threads") == 1),
         *(_number(row.get(what)) for what in ("single_p50_ms", "model_mb", "peak_mb")),
         _number(allowed, "{:g}"),
+        _number(row.get("epochs") or None, "{:g}"),
     ]
 
 
@@ -124,11 +127,10 @@ def train_seconds(row: Measurement) -> float | None:
 def _notes(rows: Sequence[Row]) -> list[str]:
     notes = []
     if any(row.get("threads") == 1 for _, row, _ in rows):
-        notes.append(f"{ONE.strip()} trained on one thread, the others on two.")
+        notes.append(f"{ONE.strip()} one thread, in training and in ms/text.")
     if not all(same_defaults(row) for key, row, _ in rows if key in results.OURS):
-        notes.append("† with the default settings of its commit, which may differ from today's, "
-                     "and without the time that features take where that benchmark gave "
-                     "them.")  # fmt: skip
+        notes.append("† with the default settings of its commit, which differ from today's; of "
+                     "auto, with fewer models to try.")  # fmt: skip
     if not all(same_features(key, row) for key, row, _ in rows):
         notes.append(f"{FEWER.strip()} given features without words that occur in a single text, "
                      "which our systems read.")  # fmt: skip
@@ -146,7 +148,12 @@ def _missing(data: str, cells: Cells) -> str:
 def _sources(rows: Sequence[Row]) -> list[str]:
     if not rows:
         return []
-    said = "\n".join(f"- {line}" for line in captions(records_of(rows)).splitlines())
+    of: dict[str, list[str]] = {}
+    for key, row, record in rows:
+        trained = str(row.get("trained_commit", record["commit"]))
+        then = "" if record["commit"].startswith(trained[:9]) else f" (trained at {trained[:9]})"
+        of.setdefault(captions([record]), []).append(_title(key) + then)
+    said = "\n".join(f"- {'; '.join(names)}: {line}" for line, names in of.items())
     return [f"<details><summary>Commands, commits, machine and seed</summary>\n\n{said}\n\n"
             "</details>"]  # fmt: skip
 
@@ -158,19 +165,20 @@ GIVEN = (
 
 
 def in_short(cells: Cells, plot: str, more: str) -> str:
-    """For the README: our best, linear_tree and the best peers, on one data set."""
+    """For the README: our best, linear trees and the best peers, on one data set."""
     rows = shown_in_short(cells)
     if not rows:
         return ""
     data = rows[0][1]["data"]
-    lines = [[_name(key, row).removesuffix(" †"), *_figures(key, row, QUALITY)[:-2]]
+    shown = len(QUALITY) + IN_SHORT
+    lines = [[_name(key, row).removesuffix(" †"), *_figures(key, row, QUALITY)[:shown]]
              for key, row, _ in rows]  # fmt: skip
     machines = dict.fromkeys(
         f"{record['machine']['cores']} cores of {record['machine']['cpu']}" for _, _, record in rows
     )
     alike = all(same_features(key, row) for key, row, _ in rows)
     given = GIVEN.format("the same" if alike else "nearly the same (‡: without words of one text)")
-    table = markdown([f"{data}, test set", *QUALITY, *COSTS[:-2]], lines)
+    table = markdown([f"{data}, test set", *QUALITY, *COSTS[:IN_SHORT]], lines)
     return "\n\n".join([
         table, f"![P@5 by time of training]({plot})",
         f"{' or '.join(machines)}, no graphics processor: compare times across machines roughly. "
@@ -179,14 +187,14 @@ def in_short(cells: Cells, plot: str, more: str) -> str:
 
 
 def shown_in_short(cells: Cells) -> list[Row]:
-    """At most three of ours and three peers, best P@5 first."""
+    """At most four of ours and three peers, best P@5 first."""
     for data in README_SET:
         rows = [row for row in measured(cells, data) if "failed" not in row[1]]
         ours = [row for row in rows if row[0] in results.OURS]
         peers = [row for row in rows if row[0] in results.PEERS]
         if ours and peers:
-            best = [row for row in ours if row[0] != "linear_tree"][:2]
-            best += [row for row in ours if row[0] == "linear_tree"]
+            best = [row for row in ours if row[0] not in TREES][:2]
+            best += [row for row in ours if row[0] in TREES]
             return sorted(best + _one_each(peers)[:3], key=lambda row: -float(row[1]["P@5"]))
     return []
 

@@ -238,8 +238,13 @@ def run(options: Options) -> list[Measurement]:
 
 
 def check(measurements: list[Measurement]) -> list[Claim]:
-    """On eurlex57k, the best single model and the best of several: points ahead of every peer."""
-    rows = [row for row in measurements if row["data"] == "eurlex57k" and "failed" not in row]
+    """On each data set, the best single model and the ensemble: points ahead of every peer."""
+    names = dict.fromkeys(row["data"] for row in measurements)
+    return [claim for name in names for claim in _claims(name, measurements)]
+
+
+def _claims(data: str, measurements: list[Measurement]) -> list[Claim]:
+    rows = [row for row in measurements if row["data"] == data and "failed" not in row]
     peers = [row for row in rows if row["key"] in PEERS]
     claims = []
     for what, ours in (("the best single model", set(OURS) - set(ENSEMBLES)),
@@ -247,13 +252,13 @@ def check(measurements: list[Measurement]) -> list[Claim]:
         some = [row for row in rows if row["key"] in ours]
         if some and peers:
             best = max(some, key=lambda row: float(row["P@5"]))
-            claims += [_ahead(what, best, peers, name) for name in MARGINS]
+            claims += [_ahead(f"{data}, {what}", best, peers, name) for name in MARGINS]
     return claims
 
 
 def _ahead(what: str, ours: Measurement, peers: Sequence[Measurement], name: str) -> Claim:
     ahead = ours[name] - max(row[name] for row in peers)
-    sentence = f"eurlex57k, {what} ({ours['system']}): {name} above every peer's (points ahead)"
+    sentence = f"{what} ({ours['system']}): {name} above every peer's (points ahead)"
     return Claim(sentence, ahead > 0, ahead)
 
 
@@ -264,7 +269,8 @@ def wanted(data: str, cells: Cells) -> list[str]:
     best = best_two(cells) if data != "yso-finna-en" else []
     ensembles = ["learned"] * (data == "eurlex57k" and bool(best))
     automatic = ["auto"] * (data != "yso-finna-en")
-    return [*LINEAR, *best, *ensembles, *automatic, *LINEAR_PEERS]
+    neural_peers = ["xrt"] * (data == "eurlex57k")  # where we claim to be ahead of every peer
+    return [*LINEAR, *best, *ensembles, *automatic, *LINEAR_PEERS, *neural_peers]
 
 
 def pending(options: Options, results: Path) -> list[tuple[str, str, float]]:

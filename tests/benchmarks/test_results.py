@@ -31,6 +31,7 @@ from xmtc import Ranking
 from xmtc.core.arrays import as_csr
 from xmtc.core.dataset import TrainedOn
 from xmtc.data.planted import planted
+from xmtc.models import auto
 
 TODAY = {"linear_tree": _cells.defaults("linear_tree")}
 
@@ -74,6 +75,9 @@ def test_a_row_with_the_settings_of_today_comes_before_a_newer_one_without(tmp_p
     assert cells["eurlex4k-proxy", "linear_tree"][0]["P@5"] == 50.0
     assert _standing.same_defaults(row(defaults=TODAY))
     assert not _standing.same_defaults(row(defaults={"linear_tree": {"beam": 1}}))
+    for names, same in ((["linear_tree", "one_vs_all"], False), (list(auto.LINEAR), True)):
+        tried = [{"name": name} for name in names]
+        assert _standing.same_defaults(row("auto", defaults=TODAY, tried=tried)) == same
 
 
 @pytest.mark.parametrize(
@@ -374,6 +378,9 @@ def test_the_ensemble_and_the_best_single_model_are_held_against_every_peer():
     assert claim(claims, "the ensemble (learned ensemble): P@5").figure == pytest.approx(2.0)
     assert not claim(claims, "single model (lightxml): P@1").holds
     assert results.check(rows[:3]) == []
+    behind = [row("linear_tree", "rust-prs", 15.0), row("pecos", "rust-prs", 16.0)]
+    assert len(results.check(rows + behind)) == 15
+    assert not claim(results.check(behind), "single model (linear_tree): P@5").holds
 
 
 def test_the_readme_shows_few_systems_of_both_sides():
@@ -381,7 +388,7 @@ def test_the_readme_shows_few_systems_of_both_sides():
     cells = {("eurlex57k", key): (row(key, "eurlex57k", 40.0 + place), own())
              for place, key in enumerate(keys)}  # fmt: skip
     shown = [key for key, *_ in results_tables.shown_in_short(cells)]
-    assert shown == ["napkinxc", "pecos-3", "auto", "lightxml", "linear_tree"]
+    assert shown == ["napkinxc", "pecos-3", "auto", "lightxml", "linear_tree-3", "linear_tree"]
     assert results_tables.shown_in_short({}) == []
     assert "](a.svg)" in results_tables.in_short(cells, "a.svg", "b.md")
 
@@ -405,6 +412,26 @@ def test_plots_are_the_same_for_the_same_rows(tmp_path):
         one, other = (tmp_path / f"{name}{number}.svg" for name in "ab")
         assert one.read_bytes() == other.read_bytes()
     assert plots.is_fresh(tmp_path / "a1.svg", own())
+
+
+def test_names_in_a_plot_do_not_cover_each_other_and_what_is_far_below_is_at_the_edge():
+    from matplotlib.figure import Figure
+
+    points = [plots.Point(f"system {n}", n % 2 == 0, 10.0 + n / 10, 60.0 + n / 50)
+              for n in range(4)]  # fmt: skip
+    points.append(plots.Point("a floor", False, 11.0, 1.0))
+    figure = Figure(figsize=(4, 3))
+    axes = figure.subplots()
+    axes.set_xscale("log")
+    plots._draw_front(axes, points)
+    axes.margins(x=0.2, y=0.1)
+    figure.draw_without_rendering()
+    plots._name_points(axes, points)
+    boxes = [text.get_window_extent() for text in axes.texts]
+    assert "a floor, 1.0" in [text.get_text() for text in axes.texts]
+    assert axes.get_ylim()[0] > 59
+    assert len(boxes) == 5
+    assert not any(one.overlaps(other) for n, one in enumerate(boxes) for other in boxes[:n])
 
 
 def test_the_front_is_what_nothing_cheaper_surpasses():
