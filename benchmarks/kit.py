@@ -40,6 +40,7 @@ class Options:
     limit_minutes: float = 10.0  # a peer that needs longer is stopped, and that is recorded
     minutes: float = 20.0  # of training, of each neural system
     work: Path = ROOT / "benchmarks" / "work"  # trained models, so that a cell can be run alone
+    ranking: Path | None = None  # where the ranking of the test texts is kept
 
 
 class Claim(NamedTuple):

@@ -44,7 +44,7 @@ def _section(data: str, cells: Cells) -> str:
                             for key, row, _ in rows])  # fmt: skip
     parts = [
         f"## {data}", *([_table(data, rows)] if rows else []), *_notes(rows), _missing(data, cells),
-        *([claims_table(claims)] if claims else []), *_sources(rows),
+        *([claims_table(claims)] if claims else []), leads_table(data), *_sources(rows),
     ]  # fmt: skip
     return "\n\n".join(part for part in parts if part)
 
@@ -143,6 +143,26 @@ def _missing(data: str, cells: Cells) -> str:
     if data not in (FIRST, "yso-finna-en") and not best_two(cells):
         left.append(f"the best two neural systems of {FIRST}, once all of them are measured there")
     return f"Not measured yet: {'; '.join(left)}." if left else ""
+
+
+def leads_table(data: str, where: Path = RESULTS) -> str:
+    """How far ours are ahead of each peer, text by text, where that was asked."""
+    found: dict[tuple[str, str], tuple[Measurement, Record]] = {}
+    for record in records("quality_leads", where):
+        for row in record["measurements"]:
+            if row["data"] == data:
+                found.setdefault((row["system"], row["peer"]), (row, record))
+    if not found:
+        return ""
+    lines = [[f"{ours} ahead of {peer}", *(_lead(row, name) for name in QUALITY)]
+             for (ours, peer), (row, _) in found.items()]  # fmt: skip
+    table = markdown(["points, and their 95 % interval over the same texts", *QUALITY], lines)
+    return f"{table}\n\n{captions(record for _, record in found.values())}"
+
+
+def _lead(row: Measurement, name: str) -> str:
+    low, high = row["intervals"][name]
+    return f"{row[name]:+.2f} ({low:+.2f} to {high:+.2f})"
 
 
 def _sources(rows: Sequence[Row]) -> list[str]:

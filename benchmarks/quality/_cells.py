@@ -339,7 +339,7 @@ def measured(
     test = asked(options, data).named_in(model.labels)
     model.rank(list(test.texts[:32]), k)
     ranking, cost = timed(lambda: model.rank(test.texts, k))
-    found = _figures.quality_of(ranking, test, model.trained_on, names)
+    found = _figures.quality_of(ranking, test, model.trained_on, names, options.ranking)
     return {**found, "texts_per_second": len(test) / cost.seconds, **latencies(model, test.texts)}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,11 +21,18 @@ PARTS = 10
 
 
 def quality_of(
-    ranking: Ranking, test: Dataset, trained_on: TrainedOn, names: Sequence[str] = METRICS
-) -> Measurement:
-    """The metrics and R-Precision@5, their 95 % intervals, and P@5 by label frequency."""
+    ranking: Ranking, test: Dataset, trained_on: TrainedOn, names: Sequence[str] = METRICS,
+    keep: Path | None = None,
+) -> Measurement:  # fmt: skip
+    """The metrics and R-Precision@5, their 95 % intervals, and P@5 by label frequency.
+
+    keep: a file for the ranking, with which others can be compared text by text.
+    """
     from xmtc.evaluation.report import evaluate_ranking
 
+    if keep is not None:
+        keep.parent.mkdir(parents=True, exist_ok=True)
+        np.save(keep, ranking.labels[:, : max(KS)])
     names = (*names, "RP@5")
     report = evaluate_ranking(ranking, test.relevant, trained_on, ks=KS, resamples=RESAMPLES)
     ends = {name: [round(end, 2) for end in report.intervals[name]] for name in names}

@@ -258,7 +258,7 @@ def _asked_peer(task: dict[str, Any], name: str, options: Options) -> Measuremen
             return answer
         ranking = _ranking(Path(folder) / "ranking.npz", SETTINGS["k"])
     answer["texts_per_second"] = len(test) / answer.pop("rank_seconds")
-    found = quality_of(ranking, test, train.trained_on())
+    found = quality_of(ranking, test, train.trained_on(), keep=options.ranking)
     return {**answer, **found, "trained_commit": source()["commit"][:9]}
 
 

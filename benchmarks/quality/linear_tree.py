@@ -118,7 +118,8 @@ def compare(
                 answer, cost = timed(partial(_ask, system, trees, folder, options))
                 answer["cell_seconds"] = cost.seconds
                 if "failed" not in answer:
-                    answer |= quality_of(_ranking(Path(folder)), test, train.trained_on())
+                    found = _ranking(Path(folder))
+                    answer |= quality_of(found, test, train.trained_on(), keep=options.ranking)
                     answer["texts_per_second"] = len(test) / answer["rank_seconds"]
                 figures.append(answer)
                 say(f"{name}, {system.name}, {trees} trees, round {number}: {_in_short(answer)}")

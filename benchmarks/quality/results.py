@@ -313,9 +313,15 @@ def _allowed(key: str, options: Options) -> float:
     return options.minutes * (AUTO_TIMES if key == "auto" else 1)
 
 
+def kept_ranking(name: str, key: str, options: Options) -> Path:
+    """Where a cell leaves the best labels of the test texts."""
+    return options.work / "rankings" / f"{name}-{key}.npy"
+
+
 def _row(name: str, key: str, options: Options) -> Measurement:
     system = SYSTEMS[key]
-    options = replace(options, limit_minutes=max(LIMIT_MINUTES, options.limit_minutes))
+    options = replace(options, limit_minutes=max(LIMIT_MINUTES, options.limit_minutes),
+                      ranking=kept_ranking(name, key, options))  # fmt: skip
     say(f"{name}, {system.title}: about {minutes_of(name, key, options):.0f} minutes")
     found = _tried(system, name, options)
     limit = {"minutes": _allowed(key, options)} if system.models else {}

@@ -16,6 +16,7 @@ from benchmarks.quality import (
     _cells,
     _standing,
     label_frequency,
+    leads,
     linear_tree,
     metrics_check,
     results,
@@ -381,6 +382,40 @@ def test_the_ensemble_and_the_best_single_model_are_held_against_every_peer():
     behind = [row("linear_tree", "rust-prs", 15.0), row("pecos", "rust-prs", 16.0)]
     assert len(results.check(rows + behind)) == 15
     assert not claim(results.check(behind), "single model (linear_tree): P@5").holds
+
+
+def test_leads_are_measured_on_the_rankings_that_cells_leave(tmp_path, monkeypatch):
+    data = planted(texts=90, labels=8)
+    train, test = data.take(range(60)), data.take(range(60, 90))
+    monkeypatch.setattr(leads, "dataset", lambda _, name, part="trn": (
+        test if part == "tst" else train))  # fmt: skip
+    options = Options(work=tmp_path)
+    with pytest.raises(BenchmarkError, match="no ranking of eurlex57k by one_vs_all"):
+        leads.run(options)
+    found = {}
+    for key, model in (("one_vs_all", xmtc.train("linear_tree", train)),
+                       ("pecos", xmtc.train("most_frequent", train))):  # fmt: skip
+        keep = results.kept_ranking("eurlex57k", key, options)
+        found[key] = quality_of(model.rank(test.texts, 8), test, train.trained_on(), keep=keep)
+    best = results.kept_ranking("eurlex57k", "one_vs_all", options)
+    best.with_name("eurlex57k-learned.npy").write_bytes(best.read_bytes())
+    rows = {("eurlex57k", key): (found.get(key, found["one_vs_all"]), own())
+            for key in ("one_vs_all", "learned", "pecos")}  # fmt: skip
+    monkeypatch.setattr(leads, "standing", lambda: rows)
+    one, learned = leads.run(options)
+    assert (one["system"], one["peer"]) == ("one_vs_all", "PECOS XR-Linear")
+    assert one["P@5"] == learned["P@5"]
+    assert one["P@5"] == pytest.approx(found["one_vs_all"]["P@5"] - found["pecos"]["P@5"], abs=1e-3)
+    low, high = one["intervals"]["P@1"]
+    assert 0 < low < one["P@1"] < high
+    assert all(each.holds for each in leads.check([one, learned]))
+    written(tmp_path, quality_leads=[record(one)])
+    text = results_tables.leads_table("eurlex57k", tmp_path)
+    assert f"| one_vs_all ahead of PECOS XR-Linear | {one['P@1']:+.2f} ({low:+.2f} to" in text
+    assert results_tables.leads_table("rust-prs", tmp_path) == ""
+    monkeypatch.setattr(leads, "standing", dict)
+    with pytest.raises(BenchmarkError, match="measure it again"):
+        leads.run(options)
 
 
 def test_the_readme_shows_few_systems_of_both_sides():
