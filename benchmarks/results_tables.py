@@ -198,12 +198,20 @@ def in_short(cells: Cells, plot: str, more: str) -> str:
     )
     alike = all(same_features(key, row) for key, row, _ in rows)
     given = GIVEN.format("the same" if alike else "nearly the same (‡: without words of one text)")
+    mixed = [f"The {_title(key)} weighs {_weights(row)}. " for key, row, _ in rows
+             if "weights" in row]  # fmt: skip
     table = markdown([f"{data}, test set", *QUALITY, *COSTS[:IN_SHORT]], lines)
     return "\n\n".join([
         table, f"![P@5 by time of training]({plot})",
         f"{' or '.join(machines)}, no graphics processor: compare times across machines roughly. "
-        f"{given} [All that was measured, and how]({more})."
+        f"{given} {''.join(mixed)}[All that was measured, and how]({more})."
     ])  # fmt: skip
+
+
+def _weights(row: Measurement) -> str:
+    """What an ensemble gives to each member that it uses, the most first."""
+    pairs = sorted(zip(row["weights"], row["members"], strict=True), reverse=True)
+    return ", ".join(f"`{member}` {weight:.2f}" for weight, member in pairs if weight)
 
 
 def shown_in_short(cells: Cells) -> list[Row]:
