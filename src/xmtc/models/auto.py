@@ -48,6 +48,7 @@ WORTH_ASKING = 1_000_000  # texts times labels: what is smaller takes one_vs_all
 SEVERAL = 3  # trees, where there is time
 LINEAR_SHARE = 0.1  # of the time that is left, for several trees, and for one_vs_all
 DENSE = 5  # times linear_tree's time, for a tree that reads an encoder's vectors too
+DENSE_FLAT = 3  # times one_vs_all's time, for classifiers that do
 SPARE = 0.95  # of the time that is planned for
 READ, LEARN = 128, 256  # texts by which the speed of reading and of learning is measured
 READING = 0.35  # of the time that is left, for reading; texts are cut until it is enough
@@ -255,8 +256,17 @@ class Search:
         """All its trainings. Small data is not worth the estimate."""
         if len(self.dataset) * len(self.dataset.labels) < WORTH_ASKING:
             return 0.0
-        once = one_vs_all_costs(self.taught)(self.config.one_vs_all).spent.seconds
-        return self._times * once
+        return self._times * self.memory.number("one_vs_all takes", self._one_takes)
+
+    def _one_takes(self) -> float:
+        return one_vs_all_costs(self.taught)(self.config.one_vs_all).spent.seconds
+
+    @property
+    def _joined_seconds(self) -> float:
+        """One training of what reads words and vectors: of a tree, or of a classifier per label."""
+        if len(self.dataset.labels) > self.config.xr_transformer.flat_up_to:
+            return DENSE * self._tree_seconds
+        return max(DENSE * self._tree_seconds, DENSE_FLAT * self._seconds_of_one() / self._times)
 
     @property
     def _tokens(self) -> int:
@@ -299,7 +309,7 @@ class Search:
 
     def _seconds_to_read(self) -> float:
         """All texts, and the trees of them."""
-        trees = self._times * DENSE * self._tree_seconds
+        trees = self._times * self._joined_seconds
         if trees > self._left():
             return trees  # the speed of reading need not be measured
         return self._seconds_for_texts(self._per_text) + trees
@@ -344,7 +354,7 @@ class Search:
         least, *speed = learning_speed(some, module, self._learner(name))
         once, epoch = (each * len(self.taught) for each in speed)
         once += least
-        after = self._per_text * len(self.held_out) + 2 * DENSE * self._tree_seconds
+        after = self._per_text * len(self.held_out) + 2 * self._joined_seconds
         if not self._time_for(name, once + epoch + after):
             return 0
         return min(int((self._left() - after - once) / epoch), self.config.most_epochs)

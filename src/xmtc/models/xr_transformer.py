@@ -1,7 +1,8 @@
 """xr_transformer: an encoder learns the label tree level by level, then a linear tree reads it all.
 
 What the encoder makes of a text is laid beside the text's words, and linear_tree's classifiers
-weigh both. With `training.epochs=0` the encoder stays as it is and every text is read once.
+weigh both; where labels are few, one classifier for each of them does, without a tree. With
+`training.epochs=0` the encoder stays as it is and every text is read once.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from xmtc.core.parts import Parts, trusted
 from xmtc.core.ranking import Ranking
 from xmtc.labels.trees import TreeConfig
 from xmtc.linear.explain import Evidence, of_path
-from xmtc.linear.forest import Forest
-from xmtc.linear.svm import SvmConfig
+from xmtc.linear.forest import Forest, flat_forest
+from xmtc.linear.svm import SvmConfig, train_one_vs_all
 from xmtc.models import linear_tree
 from xmtc.models.validating import check_readable, split_off, unjudged
 from xmtc.models.xr_course import Course, beside, words_of
@@ -56,6 +57,8 @@ class Config:
     training_beam: int = 5  # nodes of the level above whose children a text is taught
     vector_weight: float = 0.7  # what the encoder's vector counts beside the words, which count 1
     linear: linear_tree.Config = field(default_factory=linear_tree.Config)  # what ranks labels
+    flat_up_to: int = 5_000  # labels: so few are ranked by a classifier each, without a tree
+    flat_svm: SvmConfig = field(default_factory=SvmConfig)  # of these classifiers
 
     def __post_init__(self) -> None:
         require(0 <= self.dropout < 1, "dropout", self.dropout, "must lie between 0 and 1")
@@ -65,6 +68,7 @@ class Config:
                 self.shares, "give one number for each level, none below 0, not all 0")  # fmt: skip
         require(self.most_nodes >= 1, "most_nodes", self.most_nodes, "must be at least 1")
         require(self.training_beam >= 1, "training_beam", self.training_beam, "must be at least 1")
+        require(self.flat_up_to >= 0, "flat_up_to", self.flat_up_to, "must be 0 or more")
         require(0 < self.vector_weight <= 1000, "vector_weight", self.vector_weight,
                 "must be above 0, at most 1000; without an encoder, train linear_tree")  # fmt: skip
         for name in ("head_epochs", "head_last_epochs"):
@@ -96,7 +100,8 @@ def _published(
         relevance=relevance, trust=1.0, beam=ranked,
     )  # fmt: skip
     return Config(encoder, training, levels=TreeConfig(arity=arity, max_leaf=max_leaf),
-                  shares=shares, training_beam=beam, vector_weight=1.0, linear=linear)  # fmt: skip
+                  shares=shares, training_beam=beam, vector_weight=1.0, linear=linear,
+                  flat_up_to=0)  # fmt: skip
 
 
 # Published steps are of 256 texts; here they are epochs, rounded. Levels that the authors leave out
@@ -116,6 +121,9 @@ AMAZON_670K = _published(10, (0, 4, 4, 12), rate=1e-4, warmup=0.03, max_leaf=32,
                          costs=(1, 1), relevance="equal")  # fmt: skip
 AMAZON_3M = _published(5, (0, 10, 10, 10), rate=1e-4, warmup=0.1, max_leaf=100, beam=20,
                        refined=_WIDE, costs=(8, 1), ranked=50)  # fmt: skip
+
+
+_BEFORE = {"flat_up_to": 0}  # what a model was saved with before there was a choice
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,7 +149,8 @@ class XRTransformer:
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
         """The k best labels found by walking down each tree."""
-        return linear_tree.ranked(self.forests, self.encode(inputs), k, self.config.linear, allowed)
+        how = _ranker(self.config, len(self.labels))
+        return linear_tree.ranked(self.forests, self.encode(inputs), k, how, allowed)
 
     def explain(self, text: str, label: int) -> list[Evidence]:
         """What spoke for and against a label: words, and all that the encoder saw as one."""
@@ -167,11 +176,12 @@ class XRTransformer:
         require_neural(KIND)
         from xmtc.neural.encoders.travel import encoder_from
 
-        config = parts.config(Config)
+        config = replace(parts, settings={**_BEFORE, **parts.settings}).config(Config)
         words = trusted(lambda: Tfidf.from_parts(parts, "words", config.linear.text))
         encoder = encoder_from(parts, "encoder", config.encoder)
         width = words.feature_count + encoder.dim
-        forests = trusted(lambda: linear_tree.forests_from(parts, config.linear, width))
+        how = _ranker(config, len(parts.labels))
+        forests = trusted(lambda: linear_tree.forests_from(parts, how, width))
         return XRTransformer(config, words, encoder, forests, parts.labels, parts.trained_on)
 
 
@@ -201,11 +211,27 @@ def of_vectors(
     """The model of an encoder that is ready, and of what it made of the texts: (texts, dim)."""
     words, features = words_of(dataset, config)
     encoder.finish()
-    described = _label_vectors(dataset, words, features, vectors, config)
-    trees = linear_tree.trees_of(dataset, described, config.linear)
     rows = beside(features, vectors, config)
-    forests = linear_tree.grown(rows, dataset, trees, config.linear)
+    if _is_flat(config, len(dataset.labels)):
+        solved = train_one_vs_all(rows, dataset.relevant, config.flat_svm)
+        forests: tuple[Forest, ...] = (flat_forest(*solved, config.linear.weights),)
+    else:
+        described = _label_vectors(dataset, words, features, vectors, config)
+        trees = linear_tree.trees_of(dataset, described, config.linear)
+        forests = linear_tree.grown(rows, dataset, trees, config.linear)
     return XRTransformer(config, words, encoder, forests, dataset.labels, dataset.trained_on())
+
+
+def _is_flat(config: Config, labels: int) -> bool:
+    """Whether each label has a classifier over all texts; a tree that is given is used."""
+    return 0 < labels <= config.flat_up_to and not config.linear.parents
+
+
+def _ranker(config: Config, labels: int) -> linear_tree.Config:
+    """How labels are ranked: without a tree by the label's own classifier alone."""
+    if not _is_flat(config, labels):
+        return config.linear
+    return replace(config.linear, trees=1, score="label", search="beam")
 
 
 def read(dataset: Dataset, config: Config, cache: Path) -> tuple[TextEncoder, Floats]:
