@@ -13,6 +13,7 @@ from benchmarks.tables import Record
 
 WIDE = 3  # panels side by side
 SHOWN = 3  # times from the best figure to the middle one; what is further below is at the edge
+LEAST_GAP = 0.01  # between these two, of the best, where many are alike
 NAME, DOT = 6, 2  # sizes of a system's name and of half a dot, in points
 # Where a name may stand beside its point, in points, the best place first.
 PLACES = [(side * 5, up) for up in (-8, 4, 11, -15, -2, 18, -22) for side in (1, -1)]
@@ -180,8 +181,8 @@ def _draw_front(axes: Any, points: Sequence[Point]) -> None:
 
 
 def _least_shown(points: Sequence[Point]) -> float:
-    middle = median(point.quality for point in points)
-    return middle - SHOWN * (max(point.quality for point in points) - middle)
+    middle, best = (of(point.quality for point in points) for of in (median, max))
+    return middle - SHOWN * max(best - middle, LEAST_GAP * best)
 
 
 def _name_points(axes: Any, points: Sequence[Point]) -> None:

@@ -19,6 +19,7 @@ from benchmarks.quality._standing import (
     same_defaults,
     same_features,
 )
+from benchmarks.quality.leads import SAME
 from benchmarks.tables import RESULTS, Record, captions, claims_table, markdown, records, short
 from xmtc.evaluation.reference import published
 
@@ -44,7 +45,7 @@ def _section(data: str, cells: Cells) -> str:
                             for key, row, _ in rows])  # fmt: skip
     parts = [
         f"## {data}", *([_table(data, rows)] if rows else []), *_notes(rows), _missing(data, cells),
-        *([claims_table(claims)] if claims else []), leads_table(data), *_sources(rows),
+        *([claims_table(claims)] if claims else []), leads_table(data, cells), *_sources(rows),
     ]  # fmt: skip
     return "\n\n".join(part for part in parts if part)
 
@@ -129,8 +130,8 @@ def _notes(rows: Sequence[Row]) -> list[str]:
     if any(row.get("threads") == 1 for _, row, _ in rows):
         notes.append(f"{ONE.strip()} one thread, in training and in ms/text.")
     if not all(same_defaults(row) for key, row, _ in rows if key in results.OURS):
-        notes.append("† with the default settings of its commit, which differ from today's; of "
-                     "auto, with fewer models to try.")  # fmt: skip
+        notes.append("† with the default settings of its commit, which differ from today's or are "
+                     "not known; of auto, with fewer models to try.")  # fmt: skip
     if not all(same_features(key, row) for key, row, _ in rows):
         notes.append(f"{FEWER.strip()} given features without words that occur in a single text, "
                      "which our systems read.")  # fmt: skip
@@ -145,12 +146,12 @@ def _missing(data: str, cells: Cells) -> str:
     return f"Not measured yet: {'; '.join(left)}." if left else ""
 
 
-def leads_table(data: str, where: Path = RESULTS) -> str:
-    """How far ours are ahead of each peer, text by text, where that was asked."""
+def leads_table(data: str, cells: Cells, where: Path = RESULTS) -> str:
+    """How far ours are ahead of each peer, text by text, where that was asked of these rows."""
     found: dict[tuple[str, str], tuple[Measurement, Record]] = {}
     for record in records("quality_leads", where):
         for row in record["measurements"]:
-            if row["data"] == data:
+            if row["data"] == data and _is_of(row, cells):
                 found.setdefault((row["system"], row["peer"]), (row, record))
     if not found:
         return ""
@@ -158,6 +159,13 @@ def leads_table(data: str, where: Path = RESULTS) -> str:
              for (ours, peer), (row, _) in found.items()]  # fmt: skip
     table = markdown(["points, and their 95 % interval over the same texts", *QUALITY], lines)
     return f"{table}\n\n{captions(record for _, record in found.values())}"
+
+
+def _is_of(row: Measurement, cells: Cells) -> bool:
+    """Whether both systems still have the figures that were compared."""
+    pairs = zip((row["key"], row["against"]), row["figures"], strict=True)
+    found = [(cells.get((row["data"], key), ({}, {}))[0].get("P@5"), then) for key, then in pairs]
+    return all(now is not None and abs(now - then) <= SAME for now, then in found)
 
 
 def _lead(row: Measurement, name: str) -> str:
@@ -191,20 +199,22 @@ def in_short(cells: Cells, plot: str, more: str) -> str:
         return ""
     data = rows[0][1]["data"]
     shown = len(QUALITY) + IN_SHORT
-    lines = [[_name(key, row).removesuffix(" †"), *_figures(key, row, QUALITY)[:shown]]
+    lines = [[_name(key, row), *_figures(key, row, QUALITY)[:shown]]
              for key, row, _ in rows]  # fmt: skip
     machines = dict.fromkeys(
         f"{record['machine']['cores']} cores of {record['machine']['cpu']}" for _, _, record in rows
     )
     alike = all(same_features(key, row) for key, row, _ in rows)
     given = GIVEN.format("the same" if alike else "nearly the same (‡: without words of one text)")
+    older = any(not same_defaults(row) for key, row, _ in rows if key in results.OURS)
+    then = "†: with default settings of before. " * older
     mixed = [f"The {_title(key)} weighs {_weights(row)}. " for key, row, _ in rows
              if "weights" in row]  # fmt: skip
     table = markdown([f"{data}, test set", *QUALITY, *COSTS[:IN_SHORT]], lines)
     return "\n\n".join([
         table, f"![P@5 by time of training]({plot})",
         f"{' or '.join(machines)}, no graphics processor: compare times across machines roughly. "
-        f"{given} {''.join(mixed)}[All that was measured, and how]({more})."
+        f"{given} {then}{''.join(mixed)}[All that was measured, and how]({more})."
     ])  # fmt: skip
 
 

@@ -36,6 +36,7 @@ from xmtc.core.errors import XmtcError, did_you_mean
 HOME = Path(__file__).resolve().parent
 KINDS = ("speed", "quality", "memory")
 RESULTS = "results"  # the benchmark whose cells are run one by one
+LEADS = "leads"  # reads what cells of the results leave
 
 
 class Benchmark(Protocol):
@@ -70,15 +71,20 @@ def main(arguments: Sequence[str], home: Path = HOME) -> int:
 
 
 def _run_all(asked: argparse.Namespace, home: Path) -> int:
-    """Every benchmark, then every cell of the results; with a budget, only such cells."""
-    codes = [
-        _tried(partial(_run, asked, kind, name, home), f"{kind} {name}")
-        for kind in KINDS for name in _names(kind, home)
-        if asked.budget is None and name != RESULTS
-    ]  # fmt: skip
-    if asked.budget is not None or RESULTS in _names("quality", home):
-        codes.append(_run_cells(asked, home, math.inf if asked.budget is None else asked.budget))
+    """Every benchmark, then every cell of the results, and what reads their rankings; with a
+    budget, only such cells."""
+    every = [(kind, name) for kind in KINDS for name in _names(kind, home)]
+    if asked.budget is not None:
+        return _run_cells(asked, home, asked.budget)
+    codes = [_run_or_say(asked, *each, home) for each in every if each[1] not in (RESULTS, LEADS)]
+    if ("quality", RESULTS) in every:
+        codes.append(_run_cells(asked, home, math.inf))
+    codes += [_run_or_say(asked, *each, home) for each in every if each[1] == LEADS]
     return max(codes, default=0)
+
+
+def _run_or_say(asked: argparse.Namespace, kind: str, name: str, home: Path) -> int:
+    return _tried(partial(_run, asked, kind, name, home), f"{kind} {name}")
 
 
 def _run_cells(asked: argparse.Namespace, home: Path, hours: float) -> int:

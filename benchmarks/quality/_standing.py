@@ -24,7 +24,7 @@ SINGLES = ("lightxml", "xr_transformer", "xbert-1", "aplc", "gudn", "label_atten
 MOST_MINUTES = {"auto": 60.0}  # that the page allows; the others have half as many
 # Systems that learn for as many minutes as they are given.
 TIMED = (*SINGLES, "xbert-6", "learned", "auto", "xrt", "xrt-published")
-FEW_LABELS, OF_FEW_LABELS = 5000, ("flat_up_to", "flat_svm")
+OF_FEW_LABELS = ("flat_up_to", "flat_svm")
 TEXT: dict[str, Any] = {}  # settings of the features that linear peers are given: our defaults
 Cell = tuple[str, str]  # data set and system
 Cells = dict[Cell, tuple[Measurement, Record]]
@@ -84,10 +84,11 @@ def same_defaults(row: Measurement) -> bool:
 
 
 def _that_matter(settings: dict[str, Any], row: Measurement) -> dict[str, Any]:
-    """Without those of xr_transformer that only matter where labels are few."""
-    if row.get("labels", 0) <= FEW_LABELS:
+    """Without those of xr_transformer, also inside auto, that only matter where labels are few."""
+    if row.get("labels", 0) <= _today("xr_transformer")["flat_up_to"]:
         return settings
-    return {name: value for name, value in settings.items() if name not in OF_FEW_LABELS}
+    return {name: _that_matter(value, row) if isinstance(value, dict) else value
+            for name, value in settings.items() if name not in OF_FEW_LABELS}  # fmt: skip
 
 
 def same_features(key: str, row: Measurement) -> bool:

@@ -291,7 +291,7 @@ def _measure(places: Sequence[Path], name: str, options: Options) -> Measurement
                 for each, ids in zip(saved, model.ids, strict=True)]  # fmt: skip
     ranking = model.joined(rankings, SETTINGS["k"], model.weights)
     test = _cells.asked(options, name).named_in(model.labels)
-    found = _figures.quality_of(ranking, test, model.trained_on, METRICS)
+    found = _figures.quality_of(ranking, test, model.trained_on, METRICS, options.ranking)
     return {**found, "texts_per_second": len(test) / sum(float(each["seconds"]) for each in saved)}
 
 

@@ -18,8 +18,9 @@ from xmtc.labels.trees import TreeConfig, balanced_tree, build_tree
 from xmtc.labels.vectors import pifa
 from xmtc.linear import forest as forest_module
 from xmtc.linear import nodes as nodes_module
-from xmtc.linear.forest import forest_of
+from xmtc.linear.forest import flat_forest, forest_of
 from xmtc.linear.nodes import _levels, _reached, matched, train_forest, train_leaves
+from xmtc.linear.scorer import LinearScorer
 from xmtc.linear.svm import SvmConfig
 from xmtc.models import linear_tree
 from xmtc.text import tfidf
@@ -136,6 +137,18 @@ def test_a_tree_of_depth_one_is_one_vs_all():
     assert np.allclose(
         forest.rank(features, 12, score="label").scores, model.rank(features, 12).scores, atol=0.02
     )
+
+
+@given(st.integers(0, 5000), st.integers(1, 30), st.sampled_from([0.0, 0.1, 1.0]))
+def test_a_flat_forest_scores_each_label_by_its_own_weights(seed, labels, share):
+    rng, texts = np.random.default_rng(seed), random_texts(seed)
+    dense = rng.standard_normal((FEATURES, labels)) * (rng.random((FEATURES, labels)) < share)
+    weights, biases = as_csr(dense), rng.standard_normal(labels).astype(np.float32)
+    weights.indices = weights.indices.astype(np.int64)
+    found = flat_forest(weights, biases).rank(texts, labels, score="label")
+    expected = walk(LabelTree.flat(labels), [LinearScorer(as_csr(dense), biases)], texts, labels)
+    assert np.allclose(found.scores, expected.scores, atol=1e-5)
+    assert (found.labels == expected.labels).mean() > 0.97  # rounding may swap near ties
 
 
 @pytest.mark.parametrize("negatives", ["tfn", "both"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
@@ -102,7 +103,7 @@ def test_what_is_kept_is_never_below_linear_tree_on_validation(seed, metric, bad
         patch.setattr(auto.Search, "_whole", lambda search, name: search.members[name])
         data, config = planted(texts=60, labels=8, seed=seed), quick(metric=metric, seed=seed)
         choice = auto.choose(data, config)
-    found, (_, held_out) = figures(choice), auto._parts(data, config)
+    found, (_, held_out) = figures(choice), trial.parts_of(data, config)
     assert found[choice.kept][metric] >= found[auto.TREE][metric]
     assert xmtc.evaluate(choice.model, held_out).metrics[metric] == pytest.approx(
         found[choice.kept][metric]
@@ -222,6 +223,50 @@ def test_three_trees_are_tried_where_they_fit_and_are_not_asked_for_already(monk
     assert auto.TREES not in figures(auto.choose(DATA, asked))
 
 
+def test_a_tree_that_is_given_is_the_only_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(auto.Search, "_try_neural", lambda _: None)
+    above = tmp_path / "above.tsv"
+    above.write_text("".join(f"{name}\tall\n" for name in DATA.labels.names))
+    choice = auto.choose(DATA, quick(linear_tree={"parents": str(above)}))
+    assert list(figures(choice)) == [auto.TREE, auto.ONE, auto.COMBINED]
+
+
+def test_what_is_linear_and_fails_costs_no_more_than_itself(monkeypatch):
+    monkeypatch.setattr(auto.Search, "_try_neural", lambda _: None)
+    real = linear_tree.train
+
+    def full(data, config):
+        if config.trees > 1:
+            raise OSError("No space left on device")
+        return real(data, config)
+
+    monkeypatch.setattr(linear_tree, "train", full)
+    choice = auto.choose(DATA, quick())
+    assert notes(choice)[auto.TREES] == "failed: No space left on device"
+    assert figures(choice)[auto.ONE]
+
+
+def test_the_simplest_is_kept_where_it_is_best(monkeypatch):
+    monkeypatch.setattr(auto.Search, "_try_neural", lambda _: None)
+    best = {auto.TREE: 1.0}
+    monkeypatch.setattr(auto.Search, "_figure", lambda _, tried: best.get(tried.name, 0.0))
+    choice = auto.choose(DATA, quick())
+    assert (choice.kept, choice.model.kind, len(choice.model.forests)) == (auto.TREE, auto.TREE, 1)
+
+
+def test_few_labels_are_planned_without_a_tree_and_by_the_length_of_texts(monkeypatch):
+    monkeypatch.setattr(auto.Search, "_tree_seconds", 10.0)
+    monkeypatch.setattr(auto.Search, "_seconds_of_one", lambda search: 8.0 * search._times)
+    found = {}
+    with ExitStack() as stack:
+        for flat in (0, 12):
+            search = auto.Search(DATA, quick(xr_transformer={"flat_up_to": flat}), stack)
+            found[flat] = search._joined_seconds
+    words = np.mean([len(set(text.split())) for text in search._some(auto.READ).texts])
+    assert found[0] == auto.DENSE * 10
+    assert found[12] == pytest.approx(8 * (1 + auto.VECTOR / words))
+
+
 def test_three_trees_that_are_best_are_kept_and_learn_all_texts(monkeypatch):
     monkeypatch.setattr(auto.Search, "_try_neural", lambda _: None)
     monkeypatch.setattr(auto.Search, "_seconds_of_one", lambda _: np.inf)
@@ -232,6 +277,7 @@ def test_three_trees_that_are_best_are_kept_and_learn_all_texts(monkeypatch):
     assert choice.model.trained_on.texts == len(DATA)
     assert len(choice.model.forests) == 3
     assert auto.COMBINED not in figures(choice)  # of a tree and three with it among them
+    assert choice.why.startswith("Kept: three linear trees. In P@5, 1.00 points above linear_tree")
 
 
 def test_features_and_few_texts_are_for_linear_tree():

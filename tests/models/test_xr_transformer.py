@@ -17,6 +17,7 @@ from quick import quick_settings
 from xmtc.core import run
 from xmtc.core.arrays import as_csr, csr, csr_of_rows
 from xmtc.core.config import merged
+from xmtc.core.labels import LabelSpace
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
 from xmtc.data.planted import planted
@@ -143,17 +144,59 @@ def test_every_way_to_train_finds_the_planted_labels(changes):
 
 def test_few_labels_have_a_classifier_each_as_one_vs_all_and_more_have_a_tree():
     data = planted(texts=90, labels=9)
-    flat = xmtc.train("xr_transformer", data, quick(**FROZEN, flat_up_to=9))
+    exact = {"linear": {"weights": "float32"}}
+    flat = xmtc.train("xr_transformer", data, quick(**FROZEN, **exact, flat_up_to=9))
     assert [forest.tree.depth for forest in flat.forests] == [1]
     rows = flat.encode(data.texts)
     alone = LinearScorer(*train_one_vs_all(rows, data.relevant, flat.config.flat_svm))
     expected = walk(LabelTree.flat(9), [alone], rows, 9)
     found = flat.rank(data.texts, 9)
-    assert (found.labels[:, 0] == expected.labels[:, 0]).mean() > 0.95  # weights are rounded
-    assert np.abs(np.sort(found.scores) - np.sort(expected.scores)).max() < 0.02
+    assert (found.labels == expected.labels).all()
+    assert np.allclose(found.scores, expected.scores, atol=1e-5)
     small_leaves = {"linear": {"tree": {"max_leaf": 3}}}
     deep = xmtc.train("xr_transformer", data, quick(**FROZEN, **small_leaves, flat_up_to=8))
     assert deep.forests[0].tree.depth > 1
+
+
+def test_settings_that_do_nothing_are_said_and_a_flat_model_with_them_is_loaded(caplog, tmp_path):
+    data = planted(texts=60, labels=6)
+    trees = {"trees": 3, "score": "probability", "search": "exact", "svm": {"cost": 2.0}}
+    model = xmtc.train("xr_transformer", data, quick(**FROZEN, linear=trees))
+    for name in ("linear.trees", "linear.score", "linear.search", "linear.svm", "flat_up_to=5000"):
+        assert name in caplog.text
+    xmtc.save(model, tmp_path / "flat")
+    again = xmtc.load(tmp_path / "flat")
+    assert len(again.forests) == 1
+    assert (again.rank(data.texts, 3).labels == model.rank(data.texts, 3).labels).all()
+    caplog.clear()
+    xmtc.train("xr_transformer", data, quick(**FROZEN, **IN_TREES, flat_svm={"cost": 2.0}))
+    assert "flat_svm is not used for ranking: 6 labels are ranked by a tree" in caplog.text
+    caplog.clear()
+    xmtc.train("xr_transformer", data, quick(**FROZEN))
+    assert caplog.text == ""
+
+
+def test_a_tree_that_is_given_is_used_however_few_labels_there_are(tmp_path):
+    data = planted(texts=60, labels=6)
+    above = tmp_path / "above.tsv"
+    above.write_text("".join(f"{name}\tgroup {place % 2}\n"
+                             for place, name in enumerate(data.labels.names)))  # fmt: skip
+    model = xmtc.train("xr_transformer", data, quick(**FROZEN, linear={"parents": str(above)}))
+    assert model.forests[0].tree.depth == 2
+
+
+def test_labels_without_texts_are_a_clear_no():
+    data = planted(texts=60, labels=6).named_in(LabelSpace((*planted(labels=6).labels.names, "x")))
+    model = xmtc.train("xr_transformer", data, quick(**FROZEN))
+    scores = dict(xmtc.predict(model, [data.texts[0]], k=7)[0])
+    assert scores["x"] < 0.5
+
+
+def test_vectors_of_a_taught_encoder_serve_another_ranker_too():
+    data = planted(texts=60, labels=8)
+    keys = {xr_transformer._key(data, config_of("xr_transformer", quick(**changes)))
+            for changes in ({}, IN_TREES, {"flat_svm": {"cost": 3.0}})}  # fmt: skip
+    assert len(keys) == 1
 
 
 def test_a_model_of_before_there_was_a_choice_keeps_its_tree():
@@ -204,8 +247,9 @@ def test_dense_columns_are_read_however_many_words_a_text_has():
     ]  # fmt: skip
 
 
-def test_the_encoder_speaks_as_one_in_explanations():
-    model = xmtc.train("xr_transformer", planted(), quick(**FROZEN))
+@pytest.mark.parametrize("ranker", [{}, IN_TREES], ids=["flat", "tree"])
+def test_the_encoder_speaks_as_one_in_explanations(ranker):
+    model = xmtc.train("xr_transformer", planted(), quick(**FROZEN, **ranker))
     (first, *_) = xmtc.explain(model, "sign3a sign3b", k=1)
     assert first.label == "label 0003"
     names = [name for name, _ in first.path[-1].terms]
@@ -266,8 +310,9 @@ def test_a_killed_reading_goes_on(tmp_path, monkeypatch):
     assert (again.labels == whole.labels).all()
 
 
-def test_a_folder_whose_trees_do_not_fit_the_encoder_is_refused():
-    model = xmtc.train("xr_transformer", planted(texts=40, labels=6), quick(**FROZEN))
+@pytest.mark.parametrize("ranker", [{}, IN_TREES], ids=["flat", "tree"])
+def test_a_folder_whose_trees_do_not_fit_the_encoder_is_refused(ranker):
+    model = xmtc.train("xr_transformer", planted(texts=40, labels=6), quick(**FROZEN, **ranker))
     parts = model.to_parts()
     rows = parts.arrays["tree0.row_step"].copy()
     rows[-1] = 255

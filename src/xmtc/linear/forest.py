@@ -235,11 +235,10 @@ def side_by_side(chunks: Sequence[Chunk]) -> Chunk:
 
 
 def flat_forest(weights: Csr, biases: Floats, kind: WeightType = "float32") -> Forest:
-    """A classifier for each label, and no tree above them. weights: (features, labels)."""
-    weights.sort_indices()
+    """A classifier for each label, and no tree above them. weights: (features, labels), sorted."""
     used = np.flatnonzero(np.diff(weights.indptr)).astype(np.int32)
     starts = np.append(weights.indptr[used], weights.indptr[-1]).astype(np.int64)
-    root = Chunk(used, starts, weights.indices, weights.data, biases)
+    root = Chunk(used, starts, weights.indices.astype(np.int32), weights.data, biases)
     return forest_of(LabelTree.flat(len(biases)), [root], weights.shape[0], kind)
 
 

@@ -7,7 +7,7 @@ linear_tree. It is an ordinary model of its own kind: nothing of auto is left in
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -17,19 +17,20 @@ import numpy as np
 
 from xmtc.core import config as settings
 from xmtc.core import run
-from xmtc.core.arrays import Floats, Longs
+from xmtc.core.arrays import Floats
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import MissingExtra, XmtcError, memory_errors, require
 from xmtc.core.interfaces import Model
 from xmtc.evaluation.report import evaluate_ranking
 from xmtc.models import ensemble, lightxml, linear_tree, one_vs_all, xr_transformer
-from xmtc.models.choice import FIGURES, Choice, Tried
+from xmtc.models.choice import FIGURES, Choice, Tried, reason, said_of
 from xmtc.models.cost import one_vs_all_costs, timed
 from xmtc.models.trial import (
     Memory,
     Remembered,
     cut_to,
     learning_speed,
+    parts_of,
     reading_speed,
     with_epochs,
 )
@@ -48,7 +49,7 @@ WORTH_ASKING = 1_000_000  # texts times labels: what is smaller takes one_vs_all
 SEVERAL = 3  # trees, where there is time
 LINEAR_SHARE = 0.1  # of the time that is left, for several trees, and for one_vs_all
 DENSE = 5  # times linear_tree's time, for a tree that reads an encoder's vectors too
-DENSE_FLAT = 3  # times one_vs_all's time, for classifiers that do
+VECTOR = 200  # words, about, that a vector costs a classifier as much time as
 SPARE = 0.95  # of the time that is planned for
 READ, LEARN = 128, 256  # texts by which the speed of reading and of learning is measured
 READING = 0.35  # of the time that is left, for reading; texts are cut until it is enough
@@ -108,21 +109,9 @@ def _nothing_to_compare(dataset: Dataset, config: Config) -> str:
         )
     if dataset.validation is None and len(dataset) <= 2 * FEWEST:
         return TOO_FEW
-    rows, held_out = _parts(dataset, config)
+    rows, held_out = parts_of(dataset, config)
     taught = dataset.relevant[rows]
     return "" if len(rows) >= FEWEST and taught.nnz and held_out.relevant.nnz else TOO_FEW
-
-
-def _parts(dataset: Dataset, config: Config) -> tuple[Longs, Dataset]:
-    """The positions of the texts that are taught, and the texts by which models are compared."""
-    given = dataset.validation
-    if given is None:
-        share = min(config.validation, config.most_validation / len(dataset))
-        rows, drawn = dataset.split_rows(share, config.seed)
-        return rows, dataset.take(drawn)
-    if len(given) > config.most_validation:
-        given = given.split(config.most_validation / len(given), config.seed)[1]
-    return np.arange(len(dataset)), given
 
 
 class Search:
@@ -133,7 +122,7 @@ class Search:
 
     def __init__(self, dataset: Dataset, config: Config, stack: ExitStack) -> None:
         self.dataset, self.config = replace(dataset, validation=None), config
-        self.rows, self.held_out = _parts(dataset, config)
+        self.rows, self.held_out = parts_of(dataset, config)
         self.taught = self.dataset.take(self.rows)
         self.learns_all = dataset.validation is None  # in the end, the texts held out too
         self.cache = stack.enter_context(run.cache())
@@ -145,14 +134,17 @@ class Search:
     def choice(self) -> Choice:
         """Everything that fits, compared; the best, its linear parts taught all texts."""
         self._try(TREE, partial(self._linear, TREE, self.taught))
-        if self.config.linear_tree.trees < SEVERAL:
-            self._try_linear(TREES, self._seconds_of_trees)
-        self._try_linear(ONE, self._seconds_of_one)
+        if self.config.linear_tree.trees < SEVERAL and not self.config.linear_tree.parents:
+            self._spared(TREES, partial(self._try_linear, TREES, self._seconds_of_trees))
+        self._spared(ONE, partial(self._try_linear, ONE, self._seconds_of_one))
         self._try_neural()
         weights = self._combined() if len(self._combinable) > 1 else {}
         best = max(self.tried, key=self._figure)  # of equals the first, which is the simplest
         used = [name for name in weights if weights[name]] if best.name == COMBINED else [best.name]
-        why = self._why(best, [name for name in used if name not in LEARNERS and self.learns_all])
+        again = [name for name in used if name not in LEARNERS and self.learns_all]
+        ahead = self._figure(best) - self._figure(self.tried[0])
+        why = reason(best.name, self.tried[0].name, self.config.metric, ahead)
+        why += said_of(len(self.held_out), again)
         return Choice(self._finished(best, weights), tuple(self.tried), best.name, why)
 
     def _try_neural(self) -> None:
@@ -188,9 +180,11 @@ class Search:
             self._skip(name)
         return epochs > 0
 
-    def _try_linear(self, name: str, seconds: Callable[[], float]) -> None:
-        if self._fits(name, seconds, LINEAR_SHARE):
+    def _try_linear(self, name: str, seconds: Callable[[], float]) -> bool:
+        fits = self._fits(name, seconds, LINEAR_SHARE)
+        if fits:
             self._try(name, partial(self._linear, name, self.taught))
+        return fits
 
     def _linear(self, name: str, texts: Dataset) -> Model:
         config = getattr(self.config, LINEAR[name].KIND)
@@ -250,7 +244,7 @@ class Search:
         return 60 * next(each.minutes for each in self.tried if each.name == TREE)
 
     def _seconds_of_trees(self) -> float:
-        return self._times * SEVERAL * self._tree_seconds
+        return self._times * SEVERAL / self.config.linear_tree.trees * self._tree_seconds
 
     def _seconds_of_one(self) -> float:
         """All its trainings. Small data is not worth the estimate."""
@@ -264,9 +258,10 @@ class Search:
     @property
     def _joined_seconds(self) -> float:
         """One training of what reads words and vectors: of a tree, or of a classifier per label."""
-        if len(self.dataset.labels) > self.config.xr_transformer.flat_up_to:
+        if not xr_transformer.is_flat(self.config.xr_transformer, len(self.dataset.labels)):
             return DENSE * self._tree_seconds
-        return max(DENSE * self._tree_seconds, DENSE_FLAT * self._seconds_of_one() / self._times)
+        words = np.mean([len(set(text.split())) for text in self._some(READ).texts])
+        return self._seconds_of_one() / self._times * (1 + VECTOR / max(1.0, float(words)))
 
     @property
     def _tokens(self) -> int:
@@ -400,16 +395,3 @@ class Search:
         if name == JOINED:
             return xr_transformer.of_vectors(self.dataset, *self._read, self._reader)
         return self.members[name]
-
-    def _why(self, best: Tried, taught_all: Iterable[str]) -> str:
-        metric, names = self.config.metric, " and ".join(taught_all)
-        ahead = self._figure(best) - self._figure(self.tried[0])
-        why = [
-            f"linear_tree is kept: of what was tried, nothing has a higher {metric}"
-            if best.name == TREE
-            else f"The {best.name} is kept: its {metric} is {ahead:.2f} above linear_tree's",
-            f"on {len(self.held_out):,} texts that no model was taught.",
-        ]
-        if names:
-            why.append(f"After that, {names} learned from them too; the figures are from before.")
-        return " ".join(why)

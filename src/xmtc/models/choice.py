@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,22 @@ class Choice:
             said = {"tried": [asdict(each) for each in self.tried], "kept": self.kept,
                     "why": self.why}  # fmt: skip
             (folder / TRIED).write_text(json.dumps(said, indent=1), encoding="utf-8")
+
+
+def reason(kept: str, first: str, metric: str, ahead: float) -> str:
+    """Why this one was kept, and not the first that was tried."""
+    if kept == first:
+        return f"{first} is kept: of what was tried, nothing has a higher {metric}"
+    return f"Kept: {kept}. In {metric}, {ahead:.2f} points above {first}"
+
+
+def said_of(texts: int, taught: Sequence[str]) -> str:
+    """On which texts that was measured, and which models were taught them afterwards."""
+    said = f" on {texts:,} texts that no model was taught."
+    if taught:
+        said += f" After that, {' and '.join(taught)} learned from them too; the figures are from "
+        said += "before."
+    return said
 
 
 def read(folder: str | Path) -> dict[str, Any]:

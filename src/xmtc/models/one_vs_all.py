@@ -23,7 +23,7 @@ KIND = "one_vs_all"
 
 @dataclass(frozen=True)
 class Config:
-    """Accurate and simple; training time grows with texts times labels, so best below 50,000."""
+    """Accurate and simple; training time grows with texts times labels, so best below 100,000."""
 
     text: TfidfConfig = field(default_factory=TfidfConfig)
     svm: SvmConfig = field(default_factory=SvmConfig)

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from xmtc.core import run, store
-from xmtc.core.arrays import Allowed, Inputs
+from xmtc.core.arrays import Allowed, Inputs, Longs
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import ConfigError, StoreError
 from xmtc.core.interfaces import Model
@@ -68,7 +70,8 @@ class Memory:
         said = _said(folder / "memory.json")
         if said.get("key", key) != key:
             raise ConfigError(
-                f"{place} holds an unfinished search with other settings or other data. "
+                f"{place} holds an unfinished search with other settings or other data, or of another "
+                "version of xmtc. "
                 "Start it with the same command to finish it, or delete the folder."
             )
         said = {"key": key, "seconds": 0.0, **said}
@@ -109,6 +112,21 @@ class Memory:
             draft = self.folder / "memory.partial"
             draft.write_text(json.dumps(self.said), encoding="utf-8")
             draft.replace(self.folder / "memory.json")
+
+
+def parts_of(dataset: Dataset, config: Any) -> tuple[Longs, Dataset]:
+    """The positions of the texts that are taught, and the texts by which models are compared.
+
+    config: of the search.
+    """
+    given = dataset.validation
+    if given is None:
+        share = min(config.validation, config.most_validation / len(dataset))
+        rows, drawn = dataset.split_rows(share, config.seed)
+        return rows, dataset.take(drawn)
+    if len(given) > config.most_validation:
+        given = given.split(config.most_validation / len(given), config.seed)[1]
+    return np.arange(len(dataset)), given
 
 
 def learning_speed(some: Dataset, module: Any, config: Any) -> tuple[float, float, float]:

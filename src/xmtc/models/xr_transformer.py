@@ -8,7 +8,7 @@ weigh both; where labels are few, one classifier for each of them does, without 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from xmtc.neural.encoders.encoder import TextEncoder
 
 KIND = "xr_transformer"
+# Settings of `linear` that matter without a tree too, besides the encoder's own lessons.
+USED_FLAT = frozenset({"text", "text_terms", "weights", "vector_terms", "parents"})
 ENCODER = "(the encoder)"  # what explanations call all that does not come from words
 
 
@@ -212,9 +214,9 @@ def of_vectors(
     words, features = words_of(dataset, config)
     encoder.finish()
     rows = beside(features, vectors, config)
-    if _is_flat(config, len(dataset.labels)):
-        solved = train_one_vs_all(rows, dataset.relevant, config.flat_svm)
-        forests: tuple[Forest, ...] = (flat_forest(*solved, config.linear.weights),)
+    _say_unused(config, len(dataset.labels))
+    if is_flat(config, len(dataset.labels)):
+        forests: tuple[Forest, ...] = (_flat(rows, dataset, config),)
     else:
         described = _label_vectors(dataset, words, features, vectors, config)
         trees = linear_tree.trees_of(dataset, described, config.linear)
@@ -222,14 +224,39 @@ def of_vectors(
     return XRTransformer(config, words, encoder, forests, dataset.labels, dataset.trained_on())
 
 
-def _is_flat(config: Config, labels: int) -> bool:
+def is_flat(config: Config, labels: int) -> bool:
     """Whether each label has a classifier over all texts; a tree that is given is used."""
     return 0 < labels <= config.flat_up_to and not config.linear.parents
 
 
+def _flat(rows: Csr, dataset: Dataset, config: Config) -> Forest:
+    weights, biases = train_one_vs_all(rows, dataset.relevant, config.flat_svm)
+    unseen = dataset.trained_on().label_counts == 0
+    clear = np.where(unseen, np.minimum(biases, np.float32(-1)), biases)  # who has no text: no
+    return flat_forest(weights, clear, config.linear.weights)
+
+
+def _say_unused(config: Config, labels: int) -> None:
+    """A setting that does nothing is never silent."""
+    if is_flat(config, labels):
+        usual, read = linear_tree.Config(), set(USED_FLAT)
+        read |= {"svm"} if config.training.epochs else set()  # by which the encoder is taught
+        unused = [f"linear.{each.name}" for each in fields(usual)
+                  if each.name not in read
+                  and getattr(config.linear, each.name) != getattr(usual, each.name)]  # fmt: skip
+        instead = f"flat_up_to={config.flat_up_to} ranks {labels} labels without a tree; set it to "
+        instead += "0 for trees, or set flat_svm"
+    else:
+        unused = ["flat_svm"] if config.flat_svm != SvmConfig() else []
+        instead = f"{labels} labels are ranked by a tree; set linear.svm, or a higher flat_up_to"
+    if unused:
+        log = logging.getLogger("xmtc")
+        log.warning("%s is not used for ranking: %s.", " and ".join(unused), instead)
+
+
 def _ranker(config: Config, labels: int) -> linear_tree.Config:
     """How labels are ranked: without a tree by the label's own classifier alone."""
-    if not _is_flat(config, labels):
+    if not is_flat(config, labels):
         return config.linear
     return replace(config.linear, trees=1, score="label", search="beam")
 
@@ -265,6 +292,7 @@ def _taught_encoder(
 def _key(dataset: Dataset, config: Config) -> str:
     """Of all that the encoder's vectors depend on."""
     known = settings.to_dict(config)
+    known = {name: value for name, value in known.items() if name not in ("flat_up_to", "flat_svm")}
     if not config.training.epochs:
         training = {name: known["training"][name] for name in ("seed", "precision")}
         known = {"encoder": known["encoder"], "training": training}
