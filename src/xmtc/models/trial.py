@@ -70,9 +70,9 @@ class Memory:
         said = _said(folder / "memory.json")
         if said.get("key", key) != key:
             raise ConfigError(
-                f"{place} holds an unfinished search with other settings or other data, or of another "
-                "version of xmtc. "
-                "Start it with the same command to finish it, or delete the folder."
+                f"{place} holds an unfinished search with other settings or other data, or of "
+                "another version of xmtc. Start it with the same command to finish it, or delete "
+                "the folder."
             )
         said = {"key": key, "seconds": 0.0, **said}
         folder.mkdir(parents=True, exist_ok=True)
