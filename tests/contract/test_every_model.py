@@ -293,4 +293,4 @@ def _renumbered(dataset, permutation):
 
 def _clear_winners(model):
     scores = model.rank(data().texts, k=2).scores
-    return scores[:, 0] - scores[:, 1] > 0.02
+    return scores[:, 0] - scores[:, 1] > 0.05
