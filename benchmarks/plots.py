@@ -17,6 +17,7 @@ LEAST_GAP = 0.01  # between these two, of the best, where many are alike
 NAME, DOT = 6, 2  # sizes of a system's name and of half a dot, in points
 # Where a name may stand beside its point, in points, the best place first.
 PLACES = [(side * 5, up) for up in (-8, 4, 11, -15, -2, 18, -22) for side in (1, -1)]
+FAR, OVER, OUTSIDE = 1 / 8, 4, 9  # how bad a worse place, a name covered, a name outside is
 PANELS = {"fit_seconds": "training, s", "peak_mb": "peak memory, MB", "rank_ms": "one text, ms"}
 
 
@@ -188,27 +189,32 @@ def _least_shown(points: Sequence[Point]) -> float:
 def _name_points(axes: Any, points: Sequence[Point]) -> None:
     """Each name near its point, where it covers least."""
     least = _least_shown(points)
-    others = sorted((point.quality, point) for point in points if not point.ours)
-    named = dict.fromkeys([*front(points), *(point for _, point in others[-1:])])
-    names = {point: point.name for point in named if point.quality >= least}
-    names |= {point: f"{point.name}, {point.quality:.1f}" for point in points
-              if point.quality < least}  # fmt: skip
     scale = 72 / axes.figure.dpi
     frame, legend = (scale * part.get_window_extent().extents for part in (axes, axes.get_legend()))
     at = {point: scale * axes.transData.transform((point.cost, max(point.quality, least)))
           for point in points}  # fmt: skip
     dots = [[x - DOT, y - DOT, x + DOT, y + DOT] for x, y in at.values()]
     texts = [legend]
-    for point, name in names.items():
+    for point, name in _names(points, least).items():
         boxes = [_box(at[point], place, name) for place in PLACES]
-        covered = [place / 8 + _covered(box, dots) + 4 * _covered(box, texts)
-                   + 9 * (not _inside(box, frame)) for place, box in enumerate(boxes)]  # fmt: skip
-        which = covered.index(min(covered))
+        faults = [place * FAR + _covered(box, dots) + OVER * _covered(box, texts)
+                  + OUTSIDE * (not _inside(box, frame))
+                  for place, box in enumerate(boxes)]  # fmt: skip
+        which = faults.index(min(faults))
         texts.append(boxes[which])
         side, up = PLACES[which]
         axes.annotate(name, (point.cost, max(point.quality, least)), xytext=(side, up),
                       fontsize=NAME, textcoords="offset points",
                       ha="left" if side > 0 else "right")  # fmt: skip
+
+
+def _names(points: Sequence[Point], least: float) -> dict[Point, str]:
+    """What is named, and how."""
+    others = sorted((point.quality, point) for point in points if not point.ours)
+    named = dict.fromkeys([*front(points), *(point for _, point in others[-1:])])
+    names = {point: point.name for point in named if point.quality >= least}
+    return names | {point: f"{point.name}, {point.quality:.1f}"
+                    for point in points if point.quality < least}  # fmt: skip
 
 
 def _box(at: Sequence[float], place: tuple[int, int], name: str) -> list[float]:

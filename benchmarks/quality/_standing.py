@@ -15,6 +15,7 @@ from benchmarks.quality import auto, lightxml, linear_tree, xbert, xr_transforme
 from benchmarks.quality._cells import KS, defaults
 from benchmarks.tables import RESULTS, Record, records
 from xmtc.models.auto import LINEAR
+from xmtc.models.xr_transformer import FLAT
 
 DATA = ("eurlex4k-proxy", "eurlex57k", "debian-deps", "wordnet-isa", "rust-prs", "yso-finna-en")
 FIRST = DATA[0]  # where every system is compared
@@ -24,7 +25,6 @@ SINGLES = ("lightxml", "xr_transformer", "xbert-1", "aplc", "gudn", "label_atten
 MOST_MINUTES = {"auto": 60.0}  # that the page allows; the others have half as many
 # Systems that learn for as many minutes as they are given.
 TIMED = (*SINGLES, "xbert-6", "learned", "auto", "xrt", "xrt-published")
-OF_FEW_LABELS = ("flat_up_to", "flat_svm")
 TEXT: dict[str, Any] = {}  # settings of the features that linear peers are given: our defaults
 Cell = tuple[str, str]  # data set and system
 Cells = dict[Cell, tuple[Measurement, Record]]
@@ -88,7 +88,7 @@ def _that_matter(settings: dict[str, Any], row: Measurement) -> dict[str, Any]:
     if row.get("labels", 0) <= _today("xr_transformer")["flat_up_to"]:
         return settings
     return {name: _that_matter(value, row) if isinstance(value, dict) else value
-            for name, value in settings.items() if name not in OF_FEW_LABELS}  # fmt: skip
+            for name, value in settings.items() if name not in FLAT}  # fmt: skip
 
 
 def same_features(key: str, row: Measurement) -> bool:

@@ -18,7 +18,7 @@ from xmtc.core.tree import LabelTree
 from xmtc.kernels.rows import gather_rows, sorted_union
 from xmtc.kernels.svm import SIBLINGS, Rows, Start
 from xmtc.linear.forest import Chunk, Forest, WeightType, chunk_of, forest_of, side_by_side
-from xmtc.linear.svm import SvmConfig, pruned, solve
+from xmtc.linear.svm import SvmConfig, pruned, refusing, solve
 
 # What a text that carries a node's labels counts there: the same everywhere, or the share of its
 # labels that are below the node (PECOS: relevance induced).
@@ -258,6 +258,4 @@ def _solved(
         relevance=node.relevance[mine] if len(node.relevance) else None,
     )  # fmt: skip
     features, entry_start, siblings, values = pruned(weights, last - first, config)
-    # Who has no text has learned to refuse all that came by, maybe none: that is a clear no too.
-    biases = np.where(np.diff(starts) == 0, np.minimum(biases, np.float32(-1)), biases)
-    return Chunk(kept[features], entry_start, siblings, values, biases)
+    return Chunk(kept[features], entry_start, siblings, values, refusing(biases, np.diff(starts)))

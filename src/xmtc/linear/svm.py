@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
-from xmtc.core.arrays import Csr, Floats, Ints, Longs, kernel_arrays
+from xmtc.core.arrays import Array, Csr, Floats, Ints, Longs, kernel_arrays
 from xmtc.core.errors import require
 from xmtc.core.progress import step
 from xmtc.core.threads import blocks, in_threads
@@ -62,6 +62,15 @@ def train_one_vs_all(features: Csr, relevant: Csr, config: SvmConfig) -> tuple[C
 
         solved = in_threads(work, cuts)
     return _assembled(solved, order, (features.shape[1], relevant.shape[1]))
+
+
+def refusing(biases: Floats, texts: Array) -> Floats:
+    """Who has no text has learned to refuse all that came by, maybe none: a clear no in any case.
+
+    texts: how many each label has.
+    """
+    clear: Floats = np.where(texts == 0, np.minimum(biases, np.float32(-1)), biases)
+    return clear
 
 
 def solver_rows(features: Csr) -> Rows:

@@ -143,9 +143,9 @@ class Search:
         used = [name for name in weights if weights[name]] if best.name == COMBINED else [best.name]
         again = [name for name in used if name not in LEARNERS and self.learns_all]
         ahead = self._figure(best) - self._figure(self.tried[0])
-        why = reason(best.name, self.tried[0].name, self.config.metric, ahead)
-        why += said_of(len(self.held_out), again)
-        return Choice(self._finished(best, weights), tuple(self.tried), best.name, why)
+        why = (reason(best.name, self.tried[0].name, self.config.metric, ahead),
+               said_of(len(self.held_out), again))  # fmt: skip
+        return Choice(self._finished(best, weights), tuple(self.tried), best.name, " ".join(why))
 
     def _try_neural(self) -> None:
         try:

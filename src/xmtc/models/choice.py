@@ -53,7 +53,7 @@ def reason(kept: str, first: str, metric: str, ahead: float) -> str:
 
 def said_of(texts: int, taught: Sequence[str]) -> str:
     """On which texts that was measured, and which models were taught them afterwards."""
-    said = f" on {texts:,} texts that no model was taught."
+    said = f"on {texts:,} texts that no model was taught."
     if taught:
         said += f" After that, {' and '.join(taught)} learned from them too; the figures are from "
         said += "before."

@@ -139,7 +139,7 @@ class LinearTree:
     @staticmethod
     def from_parts(parts: Parts) -> LinearTree:
         """The model as it was saved, checked."""
-        config = replace(parts, settings={**_BEFORE, **parts.settings}).config(Config)
+        config = parts.config(Config, **_BEFORE)
         encoder = trusted(lambda: load_encoder(parts, "encoder", config.text))
         forests = forests_from(parts, config, encoder.feature_count)
         terms = config.text_terms

@@ -25,7 +25,7 @@ from xmtc.core.ranking import Ranking
 from xmtc.labels.trees import TreeConfig
 from xmtc.linear.explain import Evidence, of_path
 from xmtc.linear.forest import Forest, flat_forest
-from xmtc.linear.svm import SvmConfig, train_one_vs_all
+from xmtc.linear.svm import SvmConfig, refusing, train_one_vs_all
 from xmtc.models import linear_tree
 from xmtc.models.validating import check_readable, split_off, unjudged
 from xmtc.models.xr_course import Course, beside, words_of
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from xmtc.neural.encoders.encoder import TextEncoder
 
 KIND = "xr_transformer"
+FLAT = ("flat_up_to", "flat_svm")  # settings that the encoder does not depend on
 # Settings of `linear` that matter without a tree too, besides the encoder's own lessons.
 USED_FLAT = frozenset({"text", "text_terms", "weights", "vector_terms", "parents"})
 ENCODER = "(the encoder)"  # what explanations call all that does not come from words
@@ -125,9 +126,6 @@ AMAZON_3M = _published(5, (0, 10, 10, 10), rate=1e-4, warmup=0.1, max_leaf=100, 
                        refined=_WIDE, costs=(8, 1), ranked=50)  # fmt: skip
 
 
-_BEFORE = {"flat_up_to": 0}  # what a model was saved with before there was a choice
-
-
 @dataclass(frozen=True, repr=False)
 class XRTransformer:
     """A vocabulary, an encoder, and trees of linear classifiers that read both."""
@@ -178,7 +176,7 @@ class XRTransformer:
         require_neural(KIND)
         from xmtc.neural.encoders.travel import encoder_from
 
-        config = replace(parts, settings={**_BEFORE, **parts.settings}).config(Config)
+        config = parts.config(Config, flat_up_to=0)  # as those were saved that had no choice
         words = trusted(lambda: Tfidf.from_parts(parts, "words", config.linear.text))
         encoder = encoder_from(parts, "encoder", config.encoder)
         width = words.feature_count + encoder.dim
@@ -231,9 +229,8 @@ def is_flat(config: Config, labels: int) -> bool:
 
 def _flat(rows: Csr, dataset: Dataset, config: Config) -> Forest:
     weights, biases = train_one_vs_all(rows, dataset.relevant, config.flat_svm)
-    unseen = dataset.trained_on().label_counts == 0
-    clear = np.where(unseen, np.minimum(biases, np.float32(-1)), biases)  # who has no text: no
-    return flat_forest(weights, clear, config.linear.weights)
+    refused = refusing(biases, dataset.trained_on().label_counts)
+    return flat_forest(weights, refused, config.linear.weights)
 
 
 def _say_unused(config: Config, labels: int) -> None:
@@ -292,7 +289,7 @@ def _taught_encoder(
 def _key(dataset: Dataset, config: Config) -> str:
     """Of all that the encoder's vectors depend on."""
     known = settings.to_dict(config)
-    known = {name: value for name, value in known.items() if name not in ("flat_up_to", "flat_svm")}
+    known = {name: value for name, value in known.items() if name not in FLAT}
     if not config.training.epochs:
         training = {name: known["training"][name] for name in ("seed", "precision")}
         known = {"encoder": known["encoder"], "training": training}
