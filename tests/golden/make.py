@@ -1,6 +1,7 @@
 """Saves small models of every kind, with their answers, for later versions to load.
 
-The first linear_tree has float32 weights and plain feature numbers; later ones int8 and steps.
+The first linear_tree has float32 weights and plain feature numbers; later ones int8 and steps. The
+first xr_transformer has a tree, which it has now only where labels are many.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ SMALL = {
 }  # fmt: skip
 TEXTS = ["sign0a sign1b", "sign3a alpha", "", "nothing known"]
 
-SAVED = {kind: kind for kind in KINDS} | {"linear_tree_int8": "linear_tree"}  # folder -> kind
+LATER = {"linear_tree_int8": "linear_tree", "xr_transformer_flat": "xr_transformer"}
+SAVED = {kind: kind for kind in KINDS} | LATER  # folder -> kind
 
 for name, kind in SAVED.items():
     if not (HERE / name).exists():
