@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from safetensors import SafetensorError
@@ -85,6 +87,26 @@ def test_a_run_is_unfinished_until_it_is_tidied(tmp_path):
     assert run.unfinished(tmp_path)
     run.tidy(tmp_path)
     assert not run.unfinished(tmp_path)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_training_inside_another_uses_its_cache(tmp_path, kept):
+    with run.kept_in(tmp_path / "run" if kept else None), run.cache() as outer:
+        with run.below("inner"), run.cache() as inner:
+            assert inner == outer
+        with run.kept_in(tmp_path / "other"), run.cache() as other:
+            assert other != outer
+        with run.tried_out(), run.cache() as passing:
+            assert passing != outer
+        with ThreadPoolExecutor(1) as threads:  # one of no concern to it
+            assert kept or threads.submit(cache_of_its_own).result() != outer
+        assert outer.exists()
+    assert outer.exists() == kept
+
+
+def cache_of_its_own():
+    with run.cache() as place:
+        return place
 
 
 def test_without_a_run_nothing_is_kept(tmp_path, monkeypatch):

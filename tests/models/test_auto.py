@@ -17,11 +17,12 @@ import xmtc
 from quick import tiny_bert
 from xmtc.core import run
 from xmtc.core.config import from_dict, merged
-from xmtc.core.errors import MissingExtra
+from xmtc.core.errors import MissingExtra, StoreError
 from xmtc.core.ranking import Ranking
 from xmtc.data.planted import planted
 from xmtc.models import auto, lightxml, linear_tree, trial, xr_transformer
 from xmtc.models.choice import TRIED
+from xmtc.neural.encoders import frozen
 
 DATA = planted(texts=200, labels=12)
 JOINED, (TAUGHT, NEURAL) = auto.JOINED, auto.LEARNERS
@@ -183,18 +184,41 @@ def test_texts_are_cut_where_reading_them_would_take_too_long(quick_probe, monke
     assert trial.cut_to(quick(**long).lightxml, 256).encoder.max_tokens == 128
 
 
-def test_a_probe_finds_nothing_that_was_kept_before(tmp_path, monkeypatch):
+@pytest.mark.parametrize("room", [True, False])
+def test_frozen_layers_read_all_texts_once_for_all_models(quick_probe, tmp_path, monkeypatch, room):
+    """Where there is no room to keep what they make, only what is not taught is left."""
+    encoder = {"encoder": {"trainable_layers": 1}}
+    models = {"xr_transformer": encoder, "lightxml": encoder}
+
+    def full(*_):
+        raise StoreError("no room for 8,000 MB")
+
+    if not room:
+        monkeypatch.setattr(auto, "reading_speed", lambda *_: 1e-6)
+        monkeypatch.setattr(frozen, "_fill", full)
+    with run.kept_in(tmp_path / "run"):
+        choice = auto.choose(DATA, quick(**models))
+    assert len(list((tmp_path / "run").rglob("states-*.npy"))) == room
+    assert figures(choice)[JOINED]
+    assert all(bool(figures(choice)[name]) == room for name in auto.LEARNERS)
+
+
+def test_a_probe_finds_what_the_search_has_read_and_nothing_of_other_probes(tmp_path, monkeypatch):
     monkeypatch.setenv("XMTC_CACHE", str(tmp_path / "lasting"))
+    (tmp_path / "read").mkdir()
+    (tmp_path / "read" / "vectors").write_text("1 2 3")
     found = []
 
     def train(texts, config):
         with run.cache() as place:
-            found.append((place, list(place.iterdir())))
+            found.append((place, {path.name: path.read_text() for path in place.iterdir()}))
             (place / "states").touch()
 
-    trial.learning_speed(DATA, SimpleNamespace(train=train), quick().lightxml)
+    module = SimpleNamespace(train=train)
+    trial.learning_speed(DATA, module, quick().lightxml, tmp_path / "read")
     assert len({place for place, _ in found}) == len(found) == 4
-    assert all(not kept for _, kept in found)
+    assert all(kept == {"vectors": "1 2 3"} for _, kept in found)
+    assert [path.name for path in (tmp_path / "read").iterdir()] == ["vectors"]
     assert not (tmp_path / "lasting").exists()
     with run.cache() as place:
         assert place == tmp_path / "lasting"
@@ -359,9 +383,9 @@ def test_the_command_line_shows_the_table_and_saves_an_ordinary_model(
     assert not list((tmp_path / "model.run").rglob("*.npy"))  # nothing that only a search needs
 
 
-def test_the_speed_of_learning_is_measured():
+def test_the_speed_of_learning_is_measured(tmp_path):
     tiny = replace(quick().lightxml, encoder=replace(quick().lightxml.encoder, name="cnn", width=8))
-    least, once, epoch = trial.learning_speed(DATA.take(range(64)), lightxml, tiny)
+    least, once, epoch = trial.learning_speed(DATA.take(range(64)), lightxml, tiny, tmp_path)
     assert 0 < least < 30
     assert 0 <= once < 1
     assert 0 < epoch < 1

@@ -17,11 +17,12 @@ from xmtc.core.parts import Parts
 from xmtc.data.planted import planted
 from xmtc.neural import devices, extra
 from xmtc.neural.batches.tokens import tokenise, tokenised
-from xmtc.neural.encoders import attention, places
+from xmtc.neural.encoders import attention, frozen, places, transformer
 from xmtc.neural.encoders.encoder import make_encoder
 from xmtc.neural.encoders.frozen import FrozenSource, TokenSource, source_of
 from xmtc.neural.encoders.travel import encoder_arrays, encoder_from
 from xmtc.neural.settings import EncoderConfig
+from xmtc.neural.training import head_alone
 from xmtc.neural.training.head_alone import vectors_of
 
 TEXTS = ["alpha beta gamma", "", "sign0a zebra crossing with the stripes alpha", "delta " * 40]
@@ -79,6 +80,43 @@ def test_cached_layers_do_what_the_whole_encoder_does(folders, family, trainable
     assert len(list(tmp_path.glob("states-*.npy"))) == 1
 
 
+@pytest.mark.parametrize("long_texts", ["head", "chunks"])
+def test_what_was_read_of_more_texts_serves_for_some_of_them(
+    folders, tmp_path, monkeypatch, long_texts
+):
+    config = config_of(folders, "bert", trainable_layers=1, long_texts=long_texts)
+    encoder = make_encoder(TEXTS, config).eval()
+    whole, some = (source_of(encoder, tokenise(texts, encoder.tokenizer, encoder.cut), tmp_path)
+                   for texts in (TEXTS, [TEXTS[3], TEXTS[0], TEXTS[3]]))  # fmt: skip
+    assert len(list(tmp_path.glob("states-*.npy"))) == 1
+    there, here = whole.batch(np.array([3, 0, 3])), some.batch(np.arange(3))
+    assert (there.states == here.states).all()
+    expected = vectors_of(whole, tmp_path)[[3, 0, 3]]
+    monkeypatch.setattr(head_alone, "_read", None)  # nothing is read again
+    assert (vectors_of(some, tmp_path) == expected).all()
+
+
+def test_texts_that_were_not_read_before_are_read(folders, tmp_path):
+    encoder = make_encoder(TEXTS, config_of(folders, "bert", trainable_layers=1)).eval()
+    for texts in (TEXTS[:2], TEXTS[1:]):
+        source = source_of(encoder, tokenise(texts, encoder.tokenizer, encoder.cut), tmp_path)
+        np.testing.assert_allclose(vectors_of(source, tmp_path), encoder.encode(texts), atol=5e-3)
+    assert len(list(tmp_path.glob("states-*.npy"))) == 2
+
+
+def test_layers_above_the_frozen_ones_are_not_computed_for_their_states(
+    folders, tmp_path, monkeypatch
+):
+    encoder = make_encoder(TEXTS, config_of(folders, "bert", trainable_layers=1)).eval()
+    calls = []
+    layers = transformer.layers_of(encoder.body.model)
+    for number, layer in enumerate(layers):
+        layer.attention.register_forward_pre_hook(lambda *_, number=number: calls.append(number))
+    frozen._states(encoder, 2, tokenise(TEXTS, encoder.tokenizer, encoder.cut), tmp_path, "fp32",
+                   "below")  # fmt: skip
+    assert set(calls) == {0, 1}
+
+
 @pytest.mark.parametrize(("cache", "bound"), [("fp16", 5e-3), ("fp32", 1e-5)])
 def test_cached_states_are_as_exact_as_asked_for(folders, tmp_path, cache, bound):
     for kept in (cache, "fp16" if cache == "fp32" else "fp32"):  # one does not serve for the other
@@ -100,7 +138,7 @@ def test_frozen_layers_read_in_the_precision_that_is_asked_for(folders, tmp_path
     rough = source_of(encoder, tokens, tmp_path, "bf16")
     assert not (rough.states == exact.states).all()  # one does not serve for the other
     np.testing.assert_allclose(rough.states, exact.states, atol=0.1)
-    vectors = [vectors_of(TokenSource(encoder, tokens, precision), tmp_path, precision)
+    vectors = [vectors_of(TokenSource(encoder, tokens, precision), tmp_path)
                for precision in ("fp32", "bf16")]  # fmt: skip
     assert (vectors[0] != vectors[1]).any()
     np.testing.assert_allclose(*vectors, atol=0.1)

@@ -11,7 +11,8 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,32 @@ if TYPE_CHECKING:
 
 CHECKPOINTS = "checkpoints"
 _folders: list[Path] = []  # the innermost `kept_in` is the one that counts
+# Trainings inside another one, and in its thread, use its cache.
+_cache: ContextVar[Path | None] = ContextVar("cache", default=None)
+
+
+@contextmanager
+def _in_folder(folder: Path) -> Iterator[None]:
+    _folders.append(folder)
+    try:
+        yield
+    finally:
+        _folders.pop()
+
+
+@contextmanager
+def _caching_in(folder: Path) -> Iterator[None]:
+    before = _cache.set(folder)
+    try:
+        yield
+    finally:
+        _cache.reset(before)
+
+
+@contextmanager
+def _passing_folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="xmtc-") as passing:
+        yield Path(passing)
 
 
 @contextmanager
@@ -36,11 +63,8 @@ def kept_in(folder: str | Path | None) -> Iterator[None]:
     if folder is None:
         yield
         return
-    _folders.append(Path(folder))
-    try:
+    with _in_folder(Path(folder)), _caching_in(Path(folder) / "cache"):
         yield
-    finally:
-        _folders.pop()
 
 
 def folder() -> Path | None:
@@ -54,32 +78,44 @@ def folder() -> Path | None:
 @contextmanager
 def below(name: str) -> Iterator[None]:
     """A second training of the same run keeps itself in a folder inside."""
-    with kept_in(_folders[-1] / name if _folders else None):
+    with _in_folder(_folders[-1] / name) if _folders else nullcontext():
         yield
 
 
 @contextmanager
-def tried_out() -> Iterator[None]:
-    """What is trained inside leaves nothing behind, and finds nothing that was kept before."""
+def tried_out(knowing: Path | None = None) -> Iterator[None]:
+    """What is trained inside leaves nothing behind, and finds nothing that was kept before.
+
+    knowing: a cache; what is in it now is found.
+    """
     lasting = os.environ.pop("XMTC_CACHE", None)
     try:
-        with tempfile.TemporaryDirectory(prefix="xmtc-") as passing, kept_in(passing):
+        with _passing_folder() as passing, kept_in(passing):
+            if knowing is not None:
+                _link(knowing, passing / "cache")
             yield
     finally:
         if lasting is not None:
             os.environ["XMTC_CACHE"] = lasting
 
 
+def _link(cache: Path, to: Path) -> None:
+    to.mkdir()
+    with suppress(OSError):  # some machines have no links: it is computed again
+        for path in cache.iterdir():
+            (to / path.name).symlink_to(path.resolve())
+
+
 @contextmanager
 def cache() -> Iterator[Path]:
     """Where to keep what can be computed again: XMTC_CACHE, else the run's folder, else nowhere."""
-    lasting = os.environ.get("XMTC_CACHE") or (_folders and str(_folders[-1] / "cache"))
+    lasting = os.environ.get("XMTC_CACHE") or _cache.get()
     if lasting:
         Path(lasting).mkdir(parents=True, exist_ok=True)
         yield Path(lasting)
     else:
-        with tempfile.TemporaryDirectory(prefix="xmtc-") as passing:
-            yield Path(passing)
+        with _passing_folder() as passing, _caching_in(passing):
+            yield passing
 
 
 def stage(name: str, key: str, make: Callable[[], dict[str, Array]]) -> dict[str, Array]:

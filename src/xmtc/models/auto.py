@@ -19,7 +19,7 @@ from xmtc.core import config as settings
 from xmtc.core import run
 from xmtc.core.arrays import Floats
 from xmtc.core.dataset import Dataset
-from xmtc.core.errors import MissingExtra, XmtcError, memory_errors, require
+from xmtc.core.errors import MissingExtra, StoreError, XmtcError, memory_errors, require
 from xmtc.core.interfaces import Model
 from xmtc.evaluation.report import evaluate_ranking
 from xmtc.models import ensemble, lightxml, linear_tree, one_vs_all, xr_transformer
@@ -315,11 +315,14 @@ class Search:
 
     @cached_property
     def _read(self) -> tuple[TextEncoder, Floats]:
-        """The encoder, and what it makes of all texts: read once, used by two models."""
+        """The encoder, and what it makes of all texts: read once, used by all neural models."""
         from xmtc.neural.devices import seeded
 
         with seeded(self.config.seed):
-            return xr_transformer.read(self.dataset, self._reader, self.cache)
+            try:
+                return xr_transformer.read(self.dataset, self._reader, self.cache, True)
+            except StoreError:  # no room for what those that are taught would need
+                return xr_transformer.read(self.dataset, self._reader, self.cache)
 
     @property
     def _reader_of_all(self) -> xr_transformer.Config:
@@ -346,7 +349,7 @@ class Search:
             self._time_for(name, 20 * self._per_text * FEWEST / PROBE_SHARE)
             return 0
         some, module = self._some(min(LEARN, most)), LEARNERS[name]
-        least, *speed = learning_speed(some, module, self._learner(name))
+        least, *speed = learning_speed(some, module, self._learner(name), self.cache)
         once, epoch = (each * len(self.taught) for each in speed)
         once += least
         after = self._per_text * len(self.held_out) + 2 * self._joined_seconds

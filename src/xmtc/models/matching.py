@@ -6,7 +6,6 @@ classifiers above them.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -150,10 +149,7 @@ def neural_matcher(
         return figures(matcher.match(truth, matcher.read(asked), DEPTH, None), truth)
 
     teach(lesson, lesson.task(head, relevant, how.dropout, measure))
-    taught = _matcher(lesson, head, how)
-    # The cache may outlive this training: other weights, other vectors.
-    weights = hashlib.sha256(taught.scorer.weights.tobytes()).hexdigest()[:16]
-    return taught, partial(vectors_of, lesson.source, cache, f"{key[:16]}-{weights}")
+    return _matcher(lesson, head, how), partial(vectors_of, lesson.source, cache)
 
 
 def _matcher(lesson: Lesson, head: Flat, how: Teaching) -> NeuralMatcher:

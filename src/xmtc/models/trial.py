@@ -129,12 +129,17 @@ def parts_of(dataset: Dataset, config: Any) -> tuple[Longs, Dataset]:
     return np.arange(len(dataset)), given
 
 
-def learning_speed(some: Dataset, module: Any, config: Any) -> tuple[float, float, float]:
-    """Seconds of a neural kind: of any training; per text before the first epoch, and in each."""
+def learning_speed(
+    some: Dataset, module: Any, config: Any, cache: Path
+) -> tuple[float, float, float]:
+    """Seconds of a neural kind: of any training; per text before the first epoch, and in each.
+
+    cache: what is kept there was read before, as it will be when all texts are taught.
+    """
     few = some.take(range(min(8, len(some))))
 
     def seconds(texts: Dataset, epochs: int) -> float:
-        with run.tried_out():
+        with run.tried_out(cache):
             return timed(lambda: module.train(texts, with_epochs(config, epochs)))[1].seconds
 
     seconds(few, 1)  # what is imported and compiled first is not counted
@@ -150,7 +155,7 @@ def reading_speed(some: Dataset, config: xr_transformer.Config) -> float:
 
     def seconds(texts: Dataset) -> float:
         with tempfile.TemporaryDirectory(prefix="xmtc-") as folder:
-            return timed(lambda: xr_transformer.read(texts, config, Path(folder)))[1].seconds
+            return timed(lambda: xr_transformer.read(texts, config, Path(folder), True))[1].seconds
 
     seconds(few)  # what is imported and compiled first is not counted
     return max(1e-9, seconds(some) - seconds(few)) / (len(some) - len(few))

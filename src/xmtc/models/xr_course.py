@@ -91,7 +91,6 @@ class Course:
         self, tree: LabelTree, vectors: Floats, guessed: Guess | None, epochs: int
     ) -> Floats:
         """The vectors after the encoder learned the last level of this tree."""
-        from xmtc.neural.encoders.frozen import digest_of
         from xmtc.neural.training.head_alone import vectors_of
         from xmtc.neural.training.loop import fit
 
@@ -103,8 +102,7 @@ class Course:
             head, active, self.config.dropout, lambda: self._measured(tree, head, guessed)
         )
         fit(task, replace(lesson.training, epochs=epochs), lesson.key)
-        now = digest_of(lesson.encoder)[:16]  # a repeated training may end with other last bits
-        return vectors_of(lesson.source, lesson.cache, f"{lesson.key}-{level}-{now}")
+        return vectors_of(lesson.source, lesson.cache)
 
     def _bootstrapped(self, tree: LabelTree, vectors: Floats) -> Active:
         """An output layer that begins as the linear classifiers of what the vectors tell now."""

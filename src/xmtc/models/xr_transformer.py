@@ -258,11 +258,16 @@ def _ranker(config: Config, labels: int) -> linear_tree.Config:
     return replace(config.linear, trees=1, score="label", search="beam")
 
 
-def read(dataset: Dataset, config: Config, cache: Path) -> tuple[TextEncoder, Floats]:
-    """The encoder as it is, and what it makes of the texts."""
+def read(
+    dataset: Dataset, config: Config, cache: Path, taught_later: bool = False
+) -> tuple[TextEncoder, Floats]:
+    """The encoder as it is, and what it makes of the texts.
+
+    taught_later: what frozen layers make of them is kept in the cache too, which takes room there.
+    """
     from xmtc.neural.batches.tokens import tokenised
     from xmtc.neural.encoders.encoder import make_encoder
-    from xmtc.neural.encoders.frozen import TokenSource, digest_of
+    from xmtc.neural.encoders.frozen import TokenSource, source_of
     from xmtc.neural.training.head_alone import vectors_of
 
     if config.encoder.name in OWN:
@@ -272,8 +277,9 @@ def read(dataset: Dataset, config: Config, cache: Path) -> tuple[TextEncoder, Fl
         )  # fmt: skip
     encoder = make_encoder(dataset.texts, config.encoder)
     tokens = tokenised(dataset.texts, encoder.tokenizer, encoder.cut, cache)
-    key = f"{_key(dataset, config)[:16]}-{digest_of(encoder)[:16]}"
-    return encoder, vectors_of(TokenSource(encoder, tokens, config.training.precision), cache, key)
+    how = (encoder, tokens, cache, config.training.precision)
+    source = source_of(*how) if taught_later else TokenSource(encoder, tokens, how[-1])
+    return encoder, vectors_of(source, cache)
 
 
 def _taught_encoder(
@@ -287,13 +293,9 @@ def _taught_encoder(
 
 
 def _key(dataset: Dataset, config: Config) -> str:
-    """Of all that the encoder's vectors depend on."""
+    """Of all that a taught encoder depends on."""
     known = settings.to_dict(config)
-    known = {name: value for name, value in known.items() if name not in FLAT}
-    if not config.training.epochs:
-        training = {name: known["training"][name] for name in ("seed", "precision")}
-        known = {"encoder": known["encoder"], "training": training}
-    return run.key_of(known, dataset)
+    return run.key_of({name: known[name] for name in known if name not in FLAT}, dataset)
 
 
 def _label_vectors(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 import math
@@ -22,7 +21,7 @@ from xmtc.neural.batches.grouping import sorted_batches
 from xmtc.neural.batches.layout import Batch
 from xmtc.neural.batches.tokens import Tokens
 from xmtc.neural.devices import device, in_precision
-from xmtc.neural.encoders import transformer
+from xmtc.neural.encoders import kept, transformer
 from xmtc.neural.encoders.encoder import RANKING_TOKENS, TextEncoder
 
 DTYPES: dict[str, Any] = {"fp16": np.float16, "fp32": np.float32}
@@ -37,6 +36,7 @@ class TokenSource:
     encoder: TextEncoder
     tokens: Tokens
     precision: str = "fp32"  # of matrix products while the encoder only reads
+    below: str = "tokens"  # what the encoder reads
 
     @property
     def lengths(self) -> Longs:
@@ -54,8 +54,10 @@ class FrozenSource:
 
     encoder: TextEncoder
     tokens: Tokens
-    states: Array  # (tokens of all pieces with their special ones, width), on disk
-    precision: str = "fp32"  # of matrix products while the encoder only reads
+    states: Array  # (tokens of pieces with their special ones, width), on disk
+    places: Longs  # (pieces,) where the states of each begin
+    precision: str  # of matrix products while the encoder only reads
+    below: str  # the frozen layers, and how they read
 
     @property
     def lengths(self) -> Longs:
@@ -67,8 +69,8 @@ class FrozenSource:
         batch = self.encoder.layout.batch(self.tokens, rows)
         first, extra = self.tokens.first, self.encoder.layout.extra
         pieces = np.concatenate([np.arange(first[row], first[row + 1]) for row in rows])
-        starts = self.tokens.starts[pieces] + extra * pieces
-        ends = self.tokens.starts[pieces + 1] + extra * (pieces + 1)
+        starts = self.places[pieces]
+        ends = starts + self.tokens.starts[pieces + 1] - self.tokens.starts[pieces] + extra
         shape = (*batch.mask.shape, self.states.shape[1])
         states = torch.zeros(shape)
         flat = [self.states[start:end] for start, end in zip(starts, ends, strict=True)]
@@ -90,8 +92,9 @@ def source_of(
     upper = None if encoder.config.frozen_cache == "none" else _upper(encoder, frozen)
     if upper is None or encoder.layers > trainable + 1:
         return TokenSource(encoder, tokens, precision)  # frozen all the same, only not cached
-    states = _states(encoder, frozen, tokens, cache, precision)
-    return FrozenSource(upper, tokens, states, precision)
+    below = _key(encoder, frozen, precision)
+    states = _states(encoder, frozen, tokens, cache, precision, below)
+    return FrozenSource(upper, tokens, *states, precision, below)
 
 
 def beside(source: Source, encoder: TextEncoder, tokens: Tokens, cache: Path) -> Source:
@@ -99,8 +102,8 @@ def beside(source: Source, encoder: TextEncoder, tokens: Tokens, cache: Path) ->
     if isinstance(source, TokenSource):
         return replace(source, tokens=tokens)
     frozen = transformer.freeze_below(encoder.body.model, encoder.config.trainable_layers)
-    states = _states(encoder, frozen, tokens, cache, source.precision)
-    return replace(source, tokens=tokens, states=states)
+    states, places = _states(encoder, frozen, tokens, cache, source.precision, source.below)
+    return replace(source, tokens=tokens, states=states, places=places)
 
 
 def _upper(encoder: TextEncoder, frozen: int) -> TextEncoder | None:
@@ -136,29 +139,57 @@ def _hooked(model: Any) -> Any:
     return model
 
 
+class _Reached(Exception):
+    """What is above need not be computed."""
+
+
 def _lower(body: Any, batch: Batch, frozen: int) -> torch.Tensor:
     """The states that enter the first trainable layer."""
-    states: tuple[torch.Tensor, ...]
-    states = body.model(**body.inputs(batch), output_hidden_states=True).hidden_states
-    return states[frozen]
+    layers = transformer.layers_of(body.model)
+    assert layers is not None
+    if frozen == len(layers):
+        states: tuple[torch.Tensor, ...]
+        states = body.model(**body.inputs(batch), output_hidden_states=True).hidden_states
+        return states[frozen]
+    entering: list[torch.Tensor] = []
+
+    def stop(_: Any, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
+        given = (*inputs, *named.values())
+        entering.append(next(each for each in given if isinstance(each, torch.Tensor)))
+        raise _Reached
+
+    hook = layers[frozen].register_forward_pre_hook(stop, with_kwargs=True)
+    try:
+        body.model(**body.inputs(batch))
+    except _Reached:
+        pass
+    finally:
+        hook.remove()
+    length_first = body.model.config.model_type == "xlnet"
+    return entering[0].transpose(0, 1) if length_first else entering[0]
 
 
 def _states(
-    encoder: TextEncoder, frozen: int, tokens: Tokens, cache: Path, precision: str
-) -> Array:  # fmt: skip
-    path = cache / f"states-{_key(encoder, frozen, tokens, precision)}.npy"
-    if not path.exists():
+    encoder: TextEncoder, frozen: int, tokens: Tokens, cache: Path, precision: str, below: str
+) -> tuple[Array, Longs]:  # fmt: skip
+    """Those of all pieces, and where each piece's begin; read unless they are kept."""
+
+    def read(path: Path) -> Longs:
         draft = draft_of(path)
         try:
             with in_precision(precision):
-                _fill(draft, encoder, frozen, tokens)
-            draft.rename(path)
+                starts = _fill(draft, encoder, frozen, tokens)
+            draft.replace(path)
         finally:
             draft.unlink(missing_ok=True)  # gigabytes
-    return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
+        return starts
+
+    path, places = kept.found_or_made(cache, f"states-{below}", kept.pieces_of(tokens), read)
+    return np.load(path, mmap_mode="r"), places
 
 
-def _fill(path: Path, encoder: TextEncoder, frozen: int, tokens: Tokens) -> None:
+def _fill(path: Path, encoder: TextEncoder, frozen: int, tokens: Tokens) -> Longs:
+    """Writes them all; where those of each piece begin."""
     extra = encoder.layout.extra
     pieces = Tokens(tokens.ids, tokens.starts, np.arange(len(tokens.starts)))
     ends = tokens.starts + extra * np.arange(len(tokens.starts))
@@ -166,15 +197,16 @@ def _fill(path: Path, encoder: TextEncoder, frozen: int, tokens: Tokens) -> None
     dtype = DTYPES[encoder.config.frozen_cache]
     states = room_for(path, dtype, shape)
     lengths, everything = pieces.lengths + extra, np.arange(len(pieces))
-    lowest = _lower_alone(encoder.body, frozen)
+    encoder.eval()
     with step("reading with frozen layers", len(pieces)) as advance, torch.inference_mode():
         for rows in sorted_batches(lengths, everything, len(pieces), RANKING_TOKENS):
             batch = encoder.layout.batch(pieces, rows).to(device())
-            found = _lower(lowest, batch, frozen)[batch.mask.bool()].float().cpu().numpy()
+            found = _lower(encoder.body, batch, frozen)[batch.mask.bool()].float().cpu().numpy()
             places = [np.arange(ends[row], ends[row + 1]) for row in rows]
             states[np.concatenate(places)] = np.clip(found, -LARGEST, LARGEST).astype(dtype)
             advance(len(rows))
     states.flush()
+    return ends[:-1]
 
 
 def room_for(path: Path, dtype: Any, shape: tuple[int, int]) -> np.memmap[Any, Any]:
@@ -195,16 +227,6 @@ def room_for(path: Path, dtype: Any, shape: tuple[int, int]) -> np.memmap[Any, A
     return states
 
 
-def _lower_alone(body: Any, frozen: int) -> Any:
-    """The body with one layer above the frozen ones: its input is what we want, unnormed."""
-    layers = transformer.layers_of(body.model)
-    assert layers is not None
-    kept = torch.nn.ModuleList(layers[: frozen + 1])
-    lower = copy.copy(body)
-    lower._modules = {**body._modules, "model": transformer._with(body.model, layers, kept)}
-    return lower.eval()
-
-
 def digest_of(encoder: TextEncoder, frozen_only: bool = False) -> str:
     """Of all its weights, or of those that are not taught."""
     digest = hashlib.sha256()
@@ -215,12 +237,17 @@ def digest_of(encoder: TextEncoder, frozen_only: bool = False) -> str:
     return digest.hexdigest()
 
 
-def _key(encoder: TextEncoder, frozen: int, tokens: Tokens, precision: str) -> str:
-    """Frozen weights, layout, tokens and precision: all that the states depend on."""
+def vectors_key(source: Source) -> str:
+    """Of all that its vectors depend on, but the tokens."""
+    encoder = source.encoder
+    how = (source.below, source.precision, encoder.layout, encoder.config.vector, encoder.layers)
+    return hashlib.sha256(f"{how} {digest_of(encoder)}".encode()).hexdigest()[:32]
+
+
+def _key(encoder: TextEncoder, frozen: int, precision: str) -> str:
+    """Frozen weights, layout and precision: all that the states depend on, but the tokens."""
     how = (frozen, encoder.layout, encoder.config.frozen_cache, precision)
     digest = hashlib.sha256(repr(how).encode())
     digest.update(json.dumps(encoder.body.model.config.to_dict(), default=str).encode())
     digest.update(digest_of(encoder, frozen_only=True).encode())
-    for array in (tokens.ids, tokens.starts):
-        digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:32]

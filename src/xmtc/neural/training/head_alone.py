@@ -23,8 +23,9 @@ from xmtc.core.progress import step
 from xmtc.core.threads import blocks
 from xmtc.neural.batches.grouping import shuffled_batches, sorted_batches
 from xmtc.neural.devices import device, in_precision
+from xmtc.neural.encoders import kept
 from xmtc.neural.encoders.encoder import RANKING_TOKENS
-from xmtc.neural.encoders.frozen import Source, room_for
+from xmtc.neural.encoders.frozen import Source, room_for, vectors_key
 from xmtc.neural.settings import TrainingConfig
 from xmtc.neural.training.guided import GuidedTask
 from xmtc.neural.training.loop import fit
@@ -95,17 +96,21 @@ def teach_head(
         fit(head, config, key)
 
 
-def vectors_of(source: Source, cache: Path, key: str) -> Array:
+def vectors_of(source: Source, cache: Path) -> Array:
     """(texts, dim) of all the source's texts; read once, kept in the cache block by block."""
-    path = cache / f"vectors-{key}.npy"
-    if not path.exists():
+
+    def read(path: Path) -> Longs:
         try:
             _put_together(source, path)
         except FileNotFoundError:  # another process was first, and has removed the blocks
             if not path.exists():
                 raise
+        return np.arange(len(source.tokens))
+
+    name, texts = f"vectors-{vectors_key(source)}", kept.texts_of(source.tokens)
+    path, rows = kept.found_or_made(cache, name, texts, read)
     found: Array = np.load(path, mmap_mode="r")
-    return found
+    return found if np.array_equal(rows, np.arange(len(found))) else found[rows]
 
 
 def _put_together(source: Source, path: Path) -> None:
@@ -121,7 +126,7 @@ def _put_together(source: Source, path: Path) -> None:
         for start, stop in blocks(count, BLOCK):
             whole[start:stop] = np.load(parts[start])
         whole.flush()
-        draft.rename(path)
+        draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
     for part in parts.values():

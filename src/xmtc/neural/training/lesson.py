@@ -50,7 +50,7 @@ class Lesson:
         precision = self.training.precision
         source = self.source if same else source_of(encoder, self.tokens, self.cache, precision)
         key = f"{self.key}-second-{digest_of(encoder)[:16]}"  # a cache may outlive this training
-        vectors = None if self.vectors is None else vectors_of(source, self.cache, key)
+        vectors = None if self.vectors is None else vectors_of(source, self.cache)
         return replace(self, encoder=encoder, source=source, vectors=vectors, key=key)
 
 
@@ -67,7 +67,7 @@ def prepared(
     tokens = tokenised(texts, encoder.tokenizer, encoder.cut, cache)
     source = source_of(encoder, tokens, cache, training.precision)
     wanted = (standardise or training.head_epochs > 0) and len(texts) > 0
-    vectors = vectors_of(source, cache, key) if wanted else None
+    vectors = vectors_of(source, cache) if wanted else None
     standard = Standard.of(vectors) if standardise and vectors is not None else None
     return Lesson(encoder, tokens, source, vectors, standard, training, cache, key)
 
@@ -81,7 +81,7 @@ def teach(lesson: Lesson, task: LabelTask | GuidedTask) -> None:
     fit(task, training, lesson.key)
     if training.head_last_epochs and len(lesson.tokens):
         key = f"{lesson.key}-last-{digest_of(lesson.encoder)[:16]}"
-        vectors = vectors_of(lesson.source, lesson.cache, key)
+        vectors = vectors_of(lesson.source, lesson.cache)
         teach_head(task, vectors, key, last=True, choosing=_choosing(lesson, task))
 
 
