@@ -15,9 +15,12 @@ WIDE = 3  # panels side by side
 SHOWN = 3  # times from the best figure to the middle one; what is further below is at the edge
 LEAST_GAP = 0.01  # between these two, of the best, where many are alike
 NAME, DOT = 6, 2  # sizes of a system's name and of half a dot, in points
+OURS, OTHERS = "C0", "#b35900"  # dots and names of systems; a darker C1, so that it can be read
 # Where a name may stand beside its point, in points, the best place first.
-PLACES = [(side * 5, up) for up in (-8, 4, 11, -15, -2, 18, -22) for side in (1, -1)]
-FAR, OVER, OUTSIDE = 1 / 8, 4, 9  # how bad a worse place, a name covered, a name outside is
+PLACES = [(side * 5, up) for up in (-8, 4, 11, -15, -2, 18, -22, 26, -30) for side in (1, -1)]
+# How bad a worse place, another system's dot covered, a name covered, a name outside is.
+FAR, MISTAKEN, OVER, OUTSIDE = 1 / 8, 6, 4, 9
+NEAR = 12  # points up or down; a name further away has a line to its dot
 PANELS = {"fit_seconds": "training, s", "peak_mb": "peak memory, MB", "rank_ms": "one text, ms"}
 
 
@@ -171,7 +174,7 @@ def _draw_front(axes: Any, points: Sequence[Point]) -> None:
     shown = [point for point in best if point.quality >= least]
     axes.step([point.cost for point in shown], [point.quality for point in shown],
               where="post", color="0.8", lw=1, zorder=0)  # fmt: skip
-    for ours, color, label in ((True, "C0", "xmtc"), (False, "C1", "others")):
+    for ours, color, label in ((True, OURS, "xmtc"), (False, OTHERS, "others")):
         mine = [point for point in points if point.ours == ours]
         some = [point for point in mine if point.quality >= least]
         axes.scatter([point.cost for point in some], [point.quality for point in some],
@@ -197,15 +200,23 @@ def _name_points(axes: Any, points: Sequence[Point]) -> None:
     texts = [legend]
     for point, name in _names(points, least).items():
         boxes = [_box(at[point], place, name) for place in PLACES]
-        faults = [place * FAR + _covered(box, dots) + OVER * _covered(box, texts)
+        faults = [place * FAR + MISTAKEN * _covered(box, dots) + OVER * _covered(box, texts)
                   + OUTSIDE * (not _inside(box, frame))
                   for place, box in enumerate(boxes)]  # fmt: skip
         which = faults.index(min(faults))
         texts.append(boxes[which])
-        side, up = PLACES[which]
-        axes.annotate(name, (point.cost, max(point.quality, least)), xytext=(side, up),
-                      fontsize=NAME, textcoords="offset points",
-                      ha="left" if side > 0 else "right")  # fmt: skip
+        _annotate(axes, name, (point.cost, max(point.quality, least)), PLACES[which], point.ours)
+
+
+def _annotate(
+    axes: Any, name: str, at: tuple[float, float], place: tuple[int, int], ours: bool
+) -> None:
+    """The name in the colour of its dot, with a line to it where it is not near."""
+    (side, up), color = place, OURS if ours else OTHERS
+    line = {"arrowstyle": "-", "lw": 0.4, "color": color, "shrinkA": 0, "shrinkB": 1}
+    axes.annotate(name, at, xytext=place, fontsize=NAME, textcoords="offset points", color=color,
+                  ha="left" if side > 0 else "right",
+                  arrowprops=line if abs(up) >= NEAR else None)  # fmt: skip
 
 
 def _names(points: Sequence[Point], least: float) -> dict[Point, str]:
@@ -260,7 +271,7 @@ def draw_deciles(
                 axes.plot(range(1, len(parts) + 1), parts, style, marker="o", markersize=2, lw=1,
                           color=color, label=name)  # fmt: skip
             axes.set(title=data, ylabel="part of P@5", ylim=(0, None),
-                     xlabel="tenths of labels, from frequent to rare")  # fmt: skip
+                     xlabel="labels by frequency, in ten parts as often carried")  # fmt: skip
             axes.legend(frameon=False, fontsize=6)
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,7 @@ from benchmarks.process import (
 )
 
 WARM_UP = 20  # texts ranked off the clock
+BATCH = 64  # texts whose ranking is timed together
 SINGLE_TEXTS = 1000  # ranked one at a time, at most
 SINGLE_SECONDS = 20.0  # a peer that is slower than this ranks fewer texts
 
@@ -57,6 +60,10 @@ class System:
 
     version = ""
     one_process = True  # else its memory cannot be read
+
+    def settings(self, task: Task) -> dict[str, Any]:
+        """What is not left at its default."""
+        return {}
 
     def load(self, task: Task) -> Any:
         """The training data in the form that `fit` wants; not on the clock."""
@@ -104,7 +111,8 @@ def serve(system: System) -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     limit_memory(MEMORY_SHARE)
-    print(json.dumps({"version": system.version}), file=answers, flush=True)
+    about = {"version": system.version, "environment": environment()}
+    print(json.dumps(about), file=answers, flush=True)
     for line in sys.stdin:
         try:
             answer = measure(system, Task(**json.loads(line)))
@@ -115,11 +123,17 @@ def serve(system: System) -> None:
         print(json.dumps(answer), file=answers, flush=True)
 
 
+def environment() -> dict[str, str]:
+    """Versions of Python and of all packages that are installed beside the peer."""
+    installed = {each.metadata["Name"]: each.version for each in metadata.distributions()}
+    return {"python": platform.python_version(), **dict(sorted(installed.items()))}
+
+
 def measure(system: System, task: Task) -> dict[str, Any]:
     """One cell of the table, all but the quality of the ranking."""
     with tempfile.TemporaryDirectory(dir=task.folder) as folder:
         place = Path(folder)
-        figures = _trained(system, place, task)
+        figures = {"config": system.settings(task), **_trained(system, place, task)}
         asked = system.asked(task)
         figures |= {"model_mb": _bytes_in(place) / MEGABYTE} | _batch(system, place, asked, task)
         return figures | _one_by_one(system, place, asked[:SINGLE_TEXTS], replace(task, threads=1))
@@ -142,7 +156,9 @@ def _batch(system: System, place: Path, asked: Any, task: Task) -> dict[str, Any
     answer, rank = timed(lambda: system.rank(model, many, task))
     scores = system.scores(answer)
     np.savez(task.out, indptr=scores.indptr, indices=scores.indices, data=scores.data)
-    return {"rank_seconds": rank.seconds}
+    parts = [system.many(part) for part in batches(asked[: BATCH * SINGLE_TEXTS])]
+    together = by_batch(lambda part: system.rank(model, part, task), parts, asked.shape[0])
+    return {"rank_seconds": rank.seconds, **together}
 
 
 def _one_by_one(system: System, place: Path, asked: Any, task: Task) -> dict[str, Any]:
@@ -157,6 +173,22 @@ def latency(rank_one: Callable[[Any], Any], rows: Sequence[Any]) -> dict[str, An
     seconds = _seconds_of_each(rank_one, rows[:SINGLE_TEXTS], SINGLE_SECONDS)
     middle, slow = (float(value) * 1000 for value in np.percentile(seconds, [50, 99]))
     return {"single_p50_ms": middle, "single_p99_ms": slow, "single_texts": len(seconds)}
+
+
+def batches(asked: Any) -> list[Any]:
+    """As many texts each; fewer only where there are no more."""
+    count = asked.shape[0] if hasattr(asked, "shape") else len(asked)
+    starts = range(0, count - BATCH + 1, BATCH)
+    return [asked[start : start + BATCH] for start in starts] or [asked]
+
+
+def by_batch(rank: Callable[[Any], Any], parts: Sequence[Any], texts: int) -> dict[str, Any]:
+    """Milliseconds per text where some are ranked together: median and 99th percentile.
+
+    texts: in all parts.
+    """
+    found, size = latency(rank, parts), min(BATCH, texts)
+    return {f"batch_{end}": found[f"single_{end}"] / size for end in ("p50_ms", "p99_ms")}
 
 
 def _seconds_of_each(

@@ -30,6 +30,9 @@ class FastText(System):
 
     version = f"fasttext {metadata.version('fasttext-numpy2-wheel')}"
 
+    def settings(self, task: Task) -> dict[str, Any]:
+        return SETTINGS
+
     def load(self, task: Task) -> Any:
         """Its file of labels and words, written before the clock starts."""
         path, relevant = Path(task.folder) / "fasttext.txt", task.matrix("Y")

@@ -29,6 +29,9 @@ class Omikuji(System):
 
     version = f"omikuji {metadata.version('omikuji')}"
 
+    def settings(self, task: Task) -> dict[str, Any]:
+        return MODES[task.mode]
+
     def load(self, task: Task) -> Any:
         pool = _ThreadPoolHandle(task.threads)
         data = lib.load_omikuji_data_set(f"{task.folder}/X.txt".encode(), pool.ptr)

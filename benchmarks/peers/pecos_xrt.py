@@ -34,7 +34,7 @@ from pecos.xmc.xtransformer.module import (  # type: ignore[import-not-found]
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.kit import timed
-from benchmarks.peers.at_work import latency
+from benchmarks.peers.at_work import batches, by_batch, environment, latency
 from benchmarks.process import MEGABYTE, OOM, forget_peak, peak
 
 BATCH = 32
@@ -48,8 +48,8 @@ def main() -> None:
     """Answer questions until there are no more; what PECOS prints is dropped."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    print(json.dumps({"version": f"libpecos {metadata.version('libpecos')}"}), file=answers,
-          flush=True)  # fmt: skip
+    about = {"version": f"libpecos {metadata.version('libpecos')}", "environment": environment()}
+    print(json.dumps(about), file=answers, flush=True)
     for line in sys.stdin:
         try:
             task = json.loads(line)
@@ -83,9 +83,12 @@ def measure(task: dict[str, Any]) -> dict[str, Any]:
              data=found.data)  # fmt: skip
     pairs = [(asked[row], rows[row : row + 1]) for row in range(min(1000, len(asked)))]
     single = latency(lambda pair: rank(model, [pair[0]], pair[1], task), pairs)
+    parts = list(zip(batches(asked), batches(rows), strict=True))
+    many = by_batch(lambda part: rank(model, part[0], part[1], task), parts, len(asked))
     return {"train_texts": len(texts), "labels": relevant.shape[1],
             "train_seconds": fit.seconds, "train_cpu_seconds": fit.cpu_seconds,
             "peak_mb": memory, "model_mb": size / MEGABYTE, "rank_seconds": cost.seconds, **single,
+            **many,
             "steps": sum(levels), "levels": levels, "plan": plan,
             "inherited_heads": not embedded,
             "epochs": round(sum(levels) * BATCH / len(texts), 2)}  # fmt: skip

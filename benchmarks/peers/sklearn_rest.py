@@ -1,4 +1,4 @@
-"""scikit-learn's one-vs-rest LinearSVC, asked by `quality linear_tree`; in our own environment."""
+"""scikit-learn's one-vs-rest LinearSVC, asked by `quality linear_tree`; in that of `sklearn`."""
 
 from __future__ import annotations
 

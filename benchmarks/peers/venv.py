@@ -1,8 +1,8 @@
 """Virtual environments for the peers: `python benchmarks/peers/venv.py pecos` makes one.
 
 They need versions of NumPy and others that xmtc does not, so each lives in
-`benchmarks/peers/venvs/NAME`. To use environments made elsewhere, set XMTC_PEERS to the folder
-that holds them.
+`benchmarks/peers/venvs/NAME`. What computes is pinned; all versions are in a peer's record. To use
+environments made elsewhere, set XMTC_PEERS to the folder that holds them.
 """
 
 from __future__ import annotations
@@ -14,21 +14,25 @@ from pathlib import Path
 
 VENVS = Path(__file__).resolve().parent / "venvs"
 OWN = "xmtc"  # no peer: the Python that runs the benchmark
-COMPLETE = "complete"  # written last: a folder without it was abandoned halfway
+COMPLETE = "complete"  # written last, with the pins: a folder without it was abandoned halfway
 
+ARRAYS = ["numpy==2.4.6", "scipy==1.17.1"]
 # What pip installs, one call after the other. Python 3.11.
 PINS: dict[str, list[list[str]]] = {
     "pecos": [
         ["torch==2.13.0"],
-        ["numpy==1.26.4", "scipy==1.13.1", "transformers==4.49.0", "scikit-learn", "sentencepiece"],
+        ["numpy==1.26.4", "scipy==1.13.1", "transformers==4.49.0", "tokenizers==0.21.4",
+         "scikit-learn==1.9.1", "sentencepiece==0.2.3"],
         ["--no-deps", "libpecos==1.2.8"],  # it would ask for other versions of the above
     ],
-    "trainer": [["torch==2.13.0"], ["transformers==5.22.2", "accelerate==1.15.0", "scipy"]],
-    "omikuji": [["omikuji==0.5.2", "numpy", "scipy"]],
-    "napkinxc": [["napkinxc==0.7.2"]],
-    "libmultilabel": [["libmultilabel==0.10.0", "liblinear-multicore==2.50.0"]],
-    "fasttext": [["fasttext-numpy2-wheel==0.9.2", "numpy", "scipy"]],
-}
+    "trainer": [["torch==2.13.0"], ["transformers==5.22.2", "accelerate==1.15.0", *ARRAYS]],
+    "omikuji": [["omikuji==0.5.2", *ARRAYS]],
+    "napkinxc": [["napkinxc==0.7.2", *ARRAYS]],
+    "libmultilabel": [["libmultilabel==0.10.0", "liblinear-multicore==2.50.0", "numba==0.68.1",
+                       "scikit-learn==1.9.1", "sparsekmeans==0.3.1", *ARRAYS]],
+    "fasttext": [["fasttext-numpy2-wheel==0.9.2", *ARRAYS]],
+    "sklearn": [["scikit-learn==1.9.1", "joblib==1.6.0", *ARRAYS]],
+}  # fmt: skip
 
 
 class VenvError(Exception):
@@ -44,9 +48,19 @@ def python_of(peer: str) -> Path:
     if elsewhere:
         if not python.is_file():
             raise VenvError(f"XMTC_PEERS is {elsewhere}, but there is no {python}.")
-    elif not (VENVS / peer / COMPLETE).is_file():
+    elif not _is_made(peer):
         make(peer)
     return python
+
+
+def _is_made(peer: str) -> bool:
+    """Whether it is complete, with the pins of today."""
+    complete = VENVS / peer / COMPLETE
+    return complete.is_file() and complete.read_text(encoding="utf-8") == _said(peer)
+
+
+def _said(peer: str) -> str:
+    return "\n".join(" ".join(packages) for packages in PINS.get(peer, []))
 
 
 def make(peer: str) -> None:
@@ -59,7 +73,7 @@ def make(peer: str) -> None:
     _call([sys.executable, "-I", "-m", "venv", "--clear", str(folder)])
     for packages in PINS[peer]:
         _call([str(folder / "bin" / "python"), "-I", "-m", "pip", "install", "-q", *packages])
-    (folder / COMPLETE).touch()
+    (folder / COMPLETE).write_text(_said(peer), encoding="utf-8")
 
 
 def _call(command: list[str]) -> None:

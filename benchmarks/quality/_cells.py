@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.kit import Measurement, Options, chosen, dataset, say, timed, with_texts
-from benchmarks.peers.at_work import latency
+from benchmarks.peers.at_work import batches, by_batch, latency
 from benchmarks.process import MEGABYTE, alone, forget_peak, peak
 from benchmarks.quality import _figures
 from benchmarks.record import source
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 KS, METRICS = _figures.KS, _figures.METRICS
 PROBE = 384  # texts by which the speed of training is measured
 SPARE = 0.97  # of the time that is planned for
-BATCH = 64  # texts whose ranking is timed together
 JUDGES = 1000  # texts of a dev part by which a checkpoint is chosen; auto draws as many as it wants
 
 
@@ -155,7 +154,7 @@ def together(costs: Sequence[Measurement]) -> Measurement:
              for what in ("train_seconds", "train_cpu_seconds", "model_mb")}  # fmt: skip
     return {
         **added, "peak_mb": max(cost["peak_mb"] for cost in costs),
-        "trained_commit": costs[0]["trained_commit"],
+        "trained_commit": ", ".join(dict.fromkeys(cost["trained_commit"] for cost in costs)),
         "trained_dirty": any(cost.get("trained_dirty") for cost in costs),
         "defaults": {kind: value for cost in costs for kind, value in cost["defaults"].items()},
     }  # fmt: skip
@@ -348,17 +347,8 @@ def latencies(model: Model, texts: Sequence[str]) -> Measurement:
     import xmtc
 
     single = latency(lambda text: xmtc.predict(model, [text], k=5), list(texts))
-    return {**_by_batch(model, texts), **single}
-
-
-def _by_batch(model: Model, texts: Sequence[str]) -> Measurement:
-    """Milliseconds per text where some are ranked together, from raw text to names."""
-    import xmtc
-
-    parts = [texts[start : start + BATCH] for start in range(0, len(texts) - BATCH + 1, BATCH)]
-    found = latency(lambda part: xmtc.predict(model, part, k=5), parts or [texts])
-    size = min(BATCH, len(texts))
-    return {f"batch_{end}": found[f"single_{end}"] / size for end in ("p50_ms", "p99_ms")}
+    many = by_batch(lambda part: xmtc.predict(model, part, k=5), batches(texts), len(texts))
+    return {**many, **single}
 
 
 def quality(

@@ -251,7 +251,7 @@ def _asked_peer(task: dict[str, Any], name: str, options: Options) -> Measuremen
             with Peer("pecos", "pecos_xrt.py") as peer:
                 minutes = 4 * options.minutes + options.limit_minutes
                 answer = peer.ask_within(minutes, {**task, "folder": folder})
-                answer["version"] = peer.about["version"]
+                answer |= peer.about
         except PeerFailed as problem:
             return {"failed": str(problem)}
         if "failed" in answer:

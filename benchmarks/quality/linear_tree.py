@@ -48,7 +48,7 @@ CONTENDERS = {
     "libmultilabel": Contender(
         "libmultilabel tree", "libmultilabel", "libmultilabel_tree.py", trees=(1,)
     ),
-    "sklearn": Contender("scikit-learn one-vs-rest", OWN, "sklearn_rest.py", trees=(0,)),
+    "sklearn": Contender("scikit-learn one-vs-rest", "sklearn", "sklearn_rest.py", trees=(0,)),
     "fasttext": Contender("fastText", "fasttext", "fasttext_ova.py", trees=(0,)),
 }
 SETTINGS: dict[str, Any] = {
@@ -138,7 +138,7 @@ def _ask(system: Contender, trees: int, folder: str, options: Options) -> Measur
     try:
         with Peer(system.venv, system.script) as peer:
             answer = peer.ask_within(options.limit_minutes, task)
-            return {"version": peer.about["version"], **answer}
+            return {**peer.about, **answer}
     except PeerFailed as problem:
         return {"failed": str(problem)}
 

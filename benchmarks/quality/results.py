@@ -259,7 +259,7 @@ def _claims(data: str, measurements: list[Measurement]) -> list[Claim]:
 
 def _ahead(what: str, ours: Measurement, peers: Sequence[Measurement], name: str) -> Claim:
     ahead = ours[name] - max(row[name] for row in peers)
-    sentence = f"{what} ({ours['system']}): {name} above every peer's (points ahead)"
+    sentence = f"{what} ({ours['system']}): {name} above that of every peer measured (points ahead)"
     return Claim(sentence, ahead > 0, ahead)
 
 

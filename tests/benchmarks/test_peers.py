@@ -45,7 +45,8 @@ def task(tmp_path):
 def test_a_cell_has_all_figures_and_a_ranking(task):
     figures = at_work.measure(Toy(), task)
     assert set(figures) == {"fit_seconds", "fit_cpu_seconds", "peak_mb", "model_mb", "rank_seconds",
-                            "single_p50_ms", "single_p99_ms", "single_texts"}  # fmt: skip
+                            "single_p50_ms", "single_p99_ms", "single_texts", "batch_p50_ms",
+                            "batch_p99_ms", "config"}  # fmt: skip
     assert figures["single_texts"] == 30
     ranking = linear_tree._ranking(Path(task.folder))
     assert (ranking.labels[:, 0] == np.arange(30)).all()

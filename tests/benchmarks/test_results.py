@@ -436,7 +436,7 @@ def test_the_readme_shows_few_systems_of_both_sides():
     cells["eurlex57k", "auto"][0].update(weights=[0.1, 0.0, 0.9], members=["xbert", "gudn", "aplc"])
     text = results_tables.in_short(cells, "a.svg", "b.md")
     assert "](a.svg)" in text
-    assert "The auto weighs `aplc` 0.90, `xbert` 0.10. [" in text
+    assert "The auto weighs `aplc` 0.90, `xbert` 0.10; its time is that of all 3 models" in text
 
 
 def test_plots_are_the_same_for_the_same_rows(tmp_path):
