@@ -19,7 +19,7 @@ OURS, OTHERS = "C0", "#b35900"  # dots and names of systems; a darker C1, so tha
 # Where a name may stand beside its point, in points, the best place first.
 PLACES = [(side * 5, up) for up in (-8, 4, 11, -15, -2, 18, -22, 26, -30) for side in (1, -1)]
 # How bad a worse place, another system's dot covered, a name covered, a name outside is.
-FAR, MISTAKEN, OVER, OUTSIDE = 1 / 8, 6, 4, 9
+FAR, MISTAKEN, OVER, OUTSIDE = 1 / 8, 6, 8, 9
 NEAR = 12  # points up or down; a name further away has a line to its dot
 PANELS = {"fit_seconds": "training, s", "peak_mb": "peak memory, MB", "rank_ms": "one text, ms"}
 

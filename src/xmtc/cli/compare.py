@@ -23,7 +23,7 @@ NOTHING = ["–"]  # the recall of labels of which there are none to find
 @click.option("--test", "data", required=True, type=click.Path(),
               help="Labelled texts that no model was trained on.")  # fmt: skip
 @click.option("-k", "ks", multiple=True, type=click.IntRange(1), help="Cut-offs; default 1 3 5.")
-@click.option("--resamples", default=1000, show_default=True, type=click.IntRange(1),
+@click.option("--resamples", default=1000, show_default=True, type=click.IntRange(20),
               help="How many bootstrap samples of the texts are drawn.")  # fmt: skip
 @click.option("--family", default="default", show_default=True,
               type=click.Choice(["default", "wikipedia", "amazon"]),

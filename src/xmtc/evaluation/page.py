@@ -42,9 +42,9 @@ def page_of(comparison: Comparison, metrics: Sequence[str], most: int = 10) -> s
 
 def summary(comparison: Comparison) -> str:
     """How many texts, and what the intervals are, in one sentence."""
-    measures = comparison.measures
+    measures, texts = comparison.measures, len(comparison.truth)
     return (
-        f"{len(comparison.truth):,} texts; figures are percent. Differences with "
+        f"{texts:,} text{'s' * (texts != 1)}; figures are percent. Differences with "
         f"{measures.confidence:.0%} intervals from {measures.resamples:,} paired bootstrap samples."
     )
 
