@@ -59,9 +59,12 @@ def xr_beside_peers(found: Sequence[Record]) -> str:
     ])  # fmt: skip
 
 
-def auto_beside_linear_tree(found: Sequence[Record]) -> str:
-    """What auto tried on each set, then what it kept beside linear_tree on test texts; claims."""
-    cells = newest(found, list(auto.SYSTEMS.values()))
+def auto_beside_linear_tree(standing: Cells) -> str:
+    """What auto tried on each set, then what it kept beside linear_tree on test texts; claims: of
+    the cells of all systems those that count."""
+    sets = [data for data, system in standing if system == auto.AUTO]
+    cells = {(data, key): standing[data, key] for data in sets for key in auto.SYSTEMS
+             if (data, key) in standing}  # fmt: skip
     if not cells:
         return none_yet("quality auto")
     rows = [row for row, _ in cells.values()]

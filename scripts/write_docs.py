@@ -183,7 +183,7 @@ def _measured(path: Path) -> str:
     if path.stem == "xr_transformer":
         page = _fill(page, "peers", neural_tables.xr_beside_peers(newest("quality_xr_transformer")))
     if path.stem == "auto":
-        page = _fill(page, "auto", neural_tables.auto_beside_linear_tree(newest("quality_auto")))
+        page = _fill(page, "auto", neural_tables.auto_beside_linear_tree(_standing.standing()))
     return page
 
 

@@ -198,6 +198,9 @@ def test_auto_is_claimed_to_be_a_point_ahead_on_two_sets_and_never_below_on_vali
     assert claim(claims, "of 2 sets").figure == 1
     assert claim(claims, "eurlex4k-proxy: auto takes").holds
     assert not claim(claims, "wordnet-isa: auto takes").holds
-    text = neural_tables.auto_beside_linear_tree([record(*rows)])
+    cells = {(each["data"], each["system"]): (each, record(each)) for each in rows}
+    cells["yso", "linear_tree"] = (row(auto.TREE, "yso"), record())
+    text = neural_tables.auto_beside_linear_tree(cells)
+    assert "yso" not in text
     assert "| kept |" in text
     assert "not tried: needs about 9.0 min" in text
