@@ -62,7 +62,7 @@ class System:
     one_process = True  # else its memory cannot be read
 
     def settings(self, task: Task) -> dict[str, Any]:
-        """What is not left at its default."""
+        """What is not left at its default; asked after `fit`."""
         return {}
 
     def load(self, task: Task) -> Any:
@@ -133,7 +133,8 @@ def measure(system: System, task: Task) -> dict[str, Any]:
     """One cell of the table, all but the quality of the ranking."""
     with tempfile.TemporaryDirectory(dir=task.folder) as folder:
         place = Path(folder)
-        figures = {"config": system.settings(task), **_trained(system, place, task)}
+        trained = _trained(system, place, task)
+        figures = {"config": system.settings(task), **trained}
         asked = system.asked(task)
         figures |= {"model_mb": _bytes_in(place) / MEGABYTE} | _batch(system, place, asked, task)
         return figures | _one_by_one(system, place, asked[:SINGLE_TEXTS], replace(task, threads=1))

@@ -20,7 +20,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.peers.at_work import System, Task, csr_of_pairs, serve
 
 # Of its tutorial on texts with several labels.
-SETTINGS = {"lr": 0.5, "epoch": 25, "wordNgrams": 2, "bucket": 200_000, "dim": 50}
+SETTINGS = {"epoch": 25, "wordNgrams": 2, "bucket": 200_000, "dim": 50}
+RATE = 0.5  # the tutorial's; where labels are many it may end in NaN, then half of it is tried
+LEAST_RATE = 0.01  # below which it is not halved again
 OVA_UP_TO = 20_000  # labels; a step with one-vs-all costs as much as there are labels
 LABEL = "__label__"
 
@@ -29,12 +31,14 @@ class FastText(System):
     """One-vs-all, its loss for several labels; with very many labels hierarchical softmax."""
 
     version = f"fasttext {metadata.version('fasttext-numpy2-wheel')}"
+    rate = RATE
 
     def settings(self, task: Task) -> dict[str, Any]:
-        return SETTINGS
+        return {"lr": self.rate, **SETTINGS}
 
     def load(self, task: Task) -> Any:
         """Its file of labels and words, written before the clock starts."""
+        self.rate = RATE
         path, relevant = Path(task.folder) / "fasttext.txt", task.matrix("Y")
         with path.open("w", encoding="utf-8") as file:
             for row, text in enumerate(texts_of(task, 0)):
@@ -44,9 +48,16 @@ class FastText(System):
 
     def fit(self, data: Any, task: Task) -> Any:
         path, loss = data
-        return fasttext.train_supervised(
-            str(path), loss=loss, thread=task.threads, seed=task.seed, verbose=0, **SETTINGS
-        )
+        try:
+            return fasttext.train_supervised(
+                str(path), loss=loss, thread=task.threads, seed=task.seed, verbose=0, lr=self.rate,
+                **SETTINGS,
+            )  # fmt: skip
+        except RuntimeError as problem:
+            if "NaN" not in str(problem) or self.rate < LEAST_RATE:
+                raise
+            self.rate /= 2
+            return self.fit(data, task)
 
     def save(self, model: Any, place: Path) -> None:
         model.save_model(str(place / "model.bin"))

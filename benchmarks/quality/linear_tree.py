@@ -66,7 +66,9 @@ SETTINGS: dict[str, Any] = {
         "have an option for it; 0 trees: one-vs-rest and fastText, which are no trees",
         "fastText reads raw text instead of the features: words and pairs of words, the settings "
         "of its tutorial on several labels, one-vs-all up to 20,000 labels and hierarchical "
-        "softmax above; its words are split before the clock starts",
+        "softmax above; its words are split before the clock starts; where its learning rate of "
+        "0.5 ends in NaN, half of it is tried, and so on (config says which worked; the time is "
+        "that of all tries)",
         "each cell in a process of its own; medians over the rounds, in turns; a cell that has "
         "taken four minutes has no further round (fit_runs says how many it had); the kernels of "
         "xmtc are compiled beforehand on 300 rows",

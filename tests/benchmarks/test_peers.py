@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +64,52 @@ def test_the_file_for_omikuji_holds_the_same_data(task):
     lines = (Path(task.folder) / "X.txt").read_text().splitlines()
     assert lines[0] == "30 30 30"
     assert lines[1:] == [f"{row} {row}:1" for row in range(30)]
+
+
+class FastText:
+    """Stands for the package: it ends in NaN unless the learning rate is low enough."""
+
+    def __init__(self, stable, problem="Encountered NaN."):
+        self.stable, self.problem, self.rates = stable, problem, []
+
+    def train_supervised(self, path, lr, **_):
+        self.rates.append(lr)
+        if lr > self.stable:
+            raise RuntimeError(self.problem)
+        return "model"
+
+
+@pytest.mark.parametrize(
+    ("package", "rates"),
+    [(FastText(0.5), [0.5]), (FastText(0.2), [0.5, 0.25, 0.125])],
+)
+def test_fasttext_learns_more_slowly_where_its_tutorials_rate_ends_in_nan(
+    monkeypatch, task, package, rates
+):
+    system = fasttext_system(monkeypatch, package)
+    for _ in range(2):  # each task starts with the tutorial's rate
+        package.rates.clear()
+        (Path(task.folder) / "texts.json").write_text(json.dumps([["a"] * 30, []]))
+        assert system.fit(system.load(task), task) == "model"
+        assert package.rates == rates
+        assert system.settings(task)["lr"] == rates[-1]
+
+
+@pytest.mark.parametrize("package", [FastText(0.0), FastText(0.2, "Empty vocabulary.")])
+def test_what_else_breaks_fasttext_is_said(monkeypatch, task, package):
+    system = fasttext_system(monkeypatch, package)
+    with pytest.raises(RuntimeError, match=package.problem):
+        system.fit((Path("x"), "ova"), task)
+    assert len(package.rates) == (1 if "Empty" in package.problem else 7)
+
+
+def fasttext_system(monkeypatch, package):
+    """The peer's script, with the package that its own environment has."""
+    monkeypatch.setitem(sys.modules, "fasttext", package)
+    monkeypatch.setattr(metadata, "version", lambda name: "0")
+    monkeypatch.delitem(sys.modules, "benchmarks.peers.fasttext_ova", raising=False)
+    monkeypatch.setattr(sys, "path", list(sys.path))  # the script adds to it
+    return importlib.import_module("benchmarks.peers.fasttext_ova").FastText()
 
 
 SCRIPT = """
