@@ -81,6 +81,10 @@ def _title(key: str) -> str:
     return results.SYSTEMS[key].title
 
 
+def _one(row: Measurement) -> str:
+    return ONE * (row.get("threads") == 1)
+
+
 def _figures(key: str, row: Measurement, names: Sequence[str]) -> list[str]:
     if "failed" in row:
         return [_said(row["failed"]), *[""] * (len(names) - 1 + len(COSTS))]
@@ -104,7 +108,7 @@ def _costs(key: str, row: Measurement) -> list[str]:
     limited = results.SYSTEMS[key].models and not key.startswith("xbert")
     allowed = row.get("minutes") if limited else None
     return [
-        "" if seconds is None else _time(seconds) + ONE * (row.get("threads") == 1),
+        "" if seconds is None else _time(seconds) + _one(row),
         *(_number(row.get(what)) for what in ("single_p50_ms", "model_mb", "peak_mb")),
         _number(allowed, "{:g}"),
         _number(row.get("epochs") or None, "{:g}"),
@@ -273,7 +277,8 @@ def points(cells: Cells, data: str, cost: str) -> list[Point]:
     for key, row, _ in measured(cells, data):
         value = train_seconds(row) if cost == "train_seconds" else row.get(cost)
         if value and "P@5" in row:
-            found.append(Point(_title(key), key in results.OURS, float(value), float(row["P@5"])))
+            name = _title(key) + _one(row)
+            found.append(Point(name, key in results.OURS, float(value), float(row["P@5"])))
     return sorted(found, key=lambda point: point.cost)
 
 

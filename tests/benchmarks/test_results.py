@@ -439,6 +439,13 @@ def test_the_readme_shows_few_systems_of_both_sides():
     assert "The auto weighs `aplc` 0.90, `xbert` 0.10; its time is that of all 3 models" in text
 
 
+def test_a_plot_says_what_was_measured_on_one_thread():
+    cells = {("eurlex57k", key): (row(key, "eurlex57k", 40.0, threads=threads), own())
+             for key, threads in (("linear_tree", 2), ("aplc", 1))}  # fmt: skip
+    found = results_tables.points(cells, "eurlex57k", "train_seconds")
+    assert {point.name for point in found} == {"linear_tree", "aplc ¹"}
+
+
 def test_plots_are_the_same_for_the_same_rows(tmp_path):
     cells = {
         (data, key): (row(key, data, 40.0 + len(key), deciles=[1.0] * 10), own())
