@@ -55,7 +55,7 @@ class Config:
         default_factory=lambda: EncoderConfig("bilstm", max_tokens=256, dropout=0.2, width=128)
     )
     training: TrainingConfig = field(
-        default_factory=lambda: TrainingConfig(epochs=10, encoder_rate=2e-3, head_rate=2e-3)
+        default_factory=lambda: TrainingConfig(epochs=10, encoder_rate=5e-3, head_rate=5e-3)
     )
     dropout: float = 0.5  # share of each word's state that is hidden in each training step
     hidden: tuple[int, ...] = (256,)  # sizes of the layers that judge what a label saw

@@ -34,7 +34,7 @@ class Config:
         default_factory=lambda: EncoderConfig("xml_cnn", max_tokens=256, width=128, hidden=512)
     )
     training: TrainingConfig = field(
-        default_factory=lambda: TrainingConfig(epochs=10, encoder_rate=2e-4, head_rate=5e-3)
+        default_factory=lambda: TrainingConfig(epochs=10, encoder_rate=3e-3, head_rate=3e-3)
     )
     dropout: float = 0.5  # share of the text vector that is hidden in each training step
     loss: Literal["sum", "mean"] = "sum"  # over labels; mean learns more slowly

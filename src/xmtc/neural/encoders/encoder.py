@@ -19,9 +19,11 @@ from xmtc.neural.devices import device, threads_for
 from xmtc.neural.encoders import transformer, words
 from xmtc.neural.encoders.places import OWN, find
 from xmtc.neural.encoders.quantised import quantised
+from xmtc.neural.encoders.word_vectors import place_words
 from xmtc.neural.settings import EncoderConfig
 
 RANKING_TOKENS = 4096  # per batch when texts are only read
+TEXTS_FOR_WORDS = 50_000  # more say little more about which words go together
 
 
 class TextEncoder(nn.Module):
@@ -97,8 +99,9 @@ def make_encoder(
     """
     if config.name in OWN and not pooler:
         tokenizer = words.word_tokenizer(texts, config.words, config.name == "xttention")
-        body = own_body(config, tokenizer)
-        return TextEncoder(body, tokenizer, words.LAYOUT, config).to(device())
+        encoder = TextEncoder(own_body(config, tokenizer), tokenizer, words.LAYOUT, config)
+        _begin_words(encoder, texts)
+        return encoder.to(device())
     if config.name in OWN:
         raise ConfigError(f"the encoder {config.name} has no pooler; set guides.features='concat'.")
     folder = find(config.name)
@@ -120,6 +123,20 @@ def make_encoder(
     with_types = "token_type_ids" in slow.model_input_names or any(layout.after_types)
     body = transformer_body(model, config, with_types, pooler)
     return TextEncoder(body, tokenizer, layout, config).to(device())
+
+
+def _begin_words(encoder: TextEncoder, texts: Sequence[str]) -> None:
+    """Words begin near those that occur in the same texts; where there are many, some texts say."""
+    some = texts if len(texts) <= TEXTS_FOR_WORDS else _spread_out(texts)
+    tokens = tokenise(some, encoder.tokenizer, encoder.cut)
+    table = encoder.body.words.weight.detach()
+    place_words(table, tokens)
+    table *= words.SPREAD.get(encoder.config.name, 1.0)
+
+
+def _spread_out(texts: Sequence[str]) -> list[str]:
+    places = np.linspace(0, len(texts) - 1, TEXTS_FOR_WORDS).astype(int)
+    return [texts[place] for place in places]
 
 
 def transformer_body(
