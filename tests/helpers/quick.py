@@ -19,7 +19,7 @@ OF_WORDS = {  # learned from the texts alone
     },
     "label_attention": {
         "encoder": {"name": "cnn", "max_tokens": 32, "width": 32, "dropout": 0.1},
-        "training": {"epochs": 30, "encoder_rate": 1e-2, "head_rate": 1e-2},
+        "training": {"epochs": 60, "encoder_rate": 5e-3, "head_rate": 5e-3},
         "hidden": (32,), "dropout": 0.1,
     },
 }  # fmt: skip
