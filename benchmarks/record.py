@@ -16,6 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from benchmarks import processor
 from benchmarks.kit import ROOT, Claim, Measurement, Options
 
 PACKAGES = ("xmtc", "numpy", "scipy", "numba", "scikit-learn", "torch", "transformers")
@@ -63,10 +64,11 @@ def source() -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """Processor, usable cores, memory."""
+    """Processor, what neural systems multiply in on it, usable cores, memory."""
     affinity = getattr(os, "sched_getaffinity", None)
     return {
-        "cpu": _cpu_model(),
+        "cpu": processor.name(),
+        "precision": processor.PRECISION,
         "cores": len(affinity(0)) if affinity else os.cpu_count(),
         "ram_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
     }
@@ -87,15 +89,6 @@ def _version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "not installed"
-
-
-def _cpu_model() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 def _git(*arguments: str) -> str:

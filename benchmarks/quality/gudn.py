@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks.kit import Claim, Measurement, Options, chosen, say
 from benchmarks.process import alone
+from benchmarks.processor import PRECISION
 from benchmarks.quality import _cells
 from benchmarks.quality._cells import KS, Job
 
@@ -36,16 +37,17 @@ SETTINGS: dict[str, Any] = {
     "systems": list(SYSTEMS),
     "gudn": {
         "encoder": {"max_tokens": 64, "trainable_layers": 2},
-        "training": {"validation": 0.0, "checkpoint_seconds": 120.0, "precision": "bf16"},
+        "training": {"validation": 0.0, "checkpoint_seconds": 120.0, "precision": PRECISION},
     },
     "points_per_epoch": 4,  # of the curves of the feature loss
     "k": 10,
     "remarks": [
-        "gudn's defaults but for the settings above: 64 tokens and matrix products in bf16, so "
-        "that several epochs fit the minutes, which are a limit; output layers learn alone first, "
-        "as always, and guides begin with the encoder",
+        "gudn's defaults but for the settings above: 64 tokens and matrix products in bf16 where "
+        "there is, so that several epochs fit the minutes, which are a limit; output layers learn "
+        "alone first, as always, and guides begin with the encoder",
         "what the frozen layers make of the texts is read once for all systems of a data set, in "
-        "bf16 (decision 14): who comes first, maybe `quality new_labels`, has it in train_seconds",
+        "that precision (decision 14): who comes first, maybe `quality new_labels`, has it in "
+        "train_seconds",
         "no checkpoint is chosen and nothing is held out; the test texts are ranked once",
         "wordnet-isa: 20,000 training texts, drawn with the seed",
         "label texts: names; of debian-deps the descriptions of the packages; of wordnet-isa, "

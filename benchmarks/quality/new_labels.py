@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmarks.kit import Claim, Measurement, Options, chosen, dataset, say, timed, with_texts
 from benchmarks.process import alone
+from benchmarks.processor import PRECISION
 from benchmarks.quality import _cells
 from benchmarks.quality._cells import KS, Job
 
@@ -23,7 +24,7 @@ SETTINGS: dict[str, Any] = {
     "labels": 100,  # held out of training, drawn with seed 7 among those of at least five texts
     "gudn": {
         "encoder": {"max_tokens": 64, "trainable_layers": 2},
-        "training": {"validation": 0.0, "precision": "bf16"},
+        "training": {"validation": 0.0, "precision": PRECISION},
     },
     "remarks": [
         "the labels are taken away from the training texts, which are taught all the same; then "
@@ -31,7 +32,8 @@ SETTINGS: dict[str, Any] = {
         "gudn: defaults but for the settings above; encoder only: as many epochs, no guides; "
         "linear_tree: defaults",
         "what the frozen layers make of the texts is read once for all systems of a data set, in "
-        "bf16 (decision 14): who comes first, maybe `quality gudn`, has it in train_seconds",
+        "bf16 where there is (decision 14): who comes first, maybe `quality gudn`, has it in "
+        "train_seconds",
         "new R@5, new P@1: test texts that carry a new label, only new labels may be ranked and "
         "only they are true; by_chance: R@5 of five labels drawn blindly",
         "among_all R@5: the same texts, all labels compete for five places",

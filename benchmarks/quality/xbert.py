@@ -12,6 +12,7 @@ import numpy as np
 
 from benchmarks.kit import Claim, Measurement, Options, chosen, dataset, say, timed, with_texts
 from benchmarks.process import alone
+from benchmarks.processor import PRECISION
 from benchmarks.quality import _cells, _figures
 from benchmarks.quality._cells import KS, Job
 from benchmarks.quality.xr_transformer import READ, read_job, taught_job
@@ -64,7 +65,7 @@ SETTINGS: dict[str, Any] = {
     "epochs": {"transformer": 1, "xttention": 2},
     "k": 10,
     "centres": {"text": "mean", "pifa": "unit"},  # of clusters: Euclidean, spherical
-    "transformer": {"encoder": {"max_tokens": 128}, "training": {"precision": "bf16"}},
+    "transformer": {"encoder": {"max_tokens": 128}, "training": {"precision": PRECISION}},
     "xttention": {  # smaller than published, to learn something within the minutes
         "encoder": {"name": "xttention", "max_tokens": 301, "words": 80_003, "width": 128,
                     "hidden": 500, "dropout": 0.2},
@@ -74,9 +75,9 @@ SETTINGS: dict[str, Any] = {
     "rankers": {"xbert": {"features": "words"}, "xt": {"features": "joined"}},
     "remarks": [
         "xbert: default settings and the bundled MiniLM, but for 128 tokens and matrix products "
-        "in bf16 (decision 14), few epochs; the best of several checkpoints by the mean of cluster "
-        "precisions at 1 to 10 on the validation texts, 500 of the training texts, drawn; index "
-        "and ranker read all training texts",
+        "in bf16 where there is (decision 14), few epochs; the best of several checkpoints by the "
+        "mean of cluster precisions at 1 to 10 on the validation texts, 500 of the training texts, "
+        "drawn; index and ranker read all training texts",
         "the ranker of both: xbert's defaults, so tfn and man negatives together, scores with half "
         "the trust in clusters that the paper has",
         "X-ttention: smaller than published, see above; masked padding, own vocabulary",

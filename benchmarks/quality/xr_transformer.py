@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.kit import Claim, Measurement, Options
+from benchmarks.processor import PRECISION
 from benchmarks.quality import _cells, lightxml
 from benchmarks.quality._cells import Job
 from benchmarks.quality.lightxml import PEER, PEER_PUBLISHED, TREE, ask_peer, tree_job
@@ -19,11 +20,11 @@ SETTINGS: dict[str, Any] = {
     "data": ["eurlex4k-proxy", "debian-deps"],
     "systems": list(SYSTEMS),
     "k": 10,
-    "training": {"precision": "bf16"},
+    "training": {"precision": PRECISION},
     "remarks": [
         "xr_transformer: default settings and the bundled MiniLM, but for matrix products in bf16 "
-        "(decision 14), as many epochs as fit --minutes, by a probe beforehand, the last weights "
-        "count; epochs=0: the encoder does not learn",
+        "where the processor has it (decision 14), as many epochs as fit --minutes, by a probe "
+        "beforehand, the last weights count; epochs=0: the encoder does not learn",
         "linear_tree: default settings; all systems: all training texts",
         "the test texts are ranked once by each system, after everything was chosen",
         *lightxml.SETTINGS["remarks"][4:6],

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
 from typing import Any
 
 import torch
@@ -12,6 +14,11 @@ import torch
 from xmtc.core.threads import thread_count
 
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+# What an x86 processor says it has where it multiplies in a precision.
+_NATIVE = {
+    "bf16": ("avx512_bf16", "amx_bf16", "avx10_1"),
+    "fp16": ("avx512_fp16", "amx_fp16", "avx10_1"),
+}
 # Products below which waking the other threads, at every layer, takes longer than their help.
 LITTLE = 2e9
 
@@ -46,7 +53,20 @@ def in_precision(precision: str) -> AbstractContextManager[Any]:
     """Inside, matrix products are computed in this precision; sums and losses stay in fp32."""
     if precision == "fp32":
         return nullcontext()
+    if device().type == "cpu":
+        _warn_if_imitated(precision)
     return torch.autocast(device().type, dtype=_DTYPES[precision])
+
+
+@cache
+def _warn_if_imitated(precision: str) -> None:
+    """Say once that the processor lacks what was asked for: nothing else would, but the clock."""
+    able = torch.cpu.get_capabilities()
+    if able.get("architecture") == "x86_64" and not any(map(able.get, _NATIVE[precision])):
+        logging.getLogger("xmtc").warning(
+            f"This processor does not compute in {precision}; it is imitated, many times slower. "
+            'Set training.precision to "fp32".'
+        )
 
 
 @contextmanager

@@ -1,0 +1,24 @@
+"""What the benchmarks read of the processor."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks import processor
+
+CORES = (
+    "processor\t: 0\nmodel name\t: A: fast one\nflags\t\t: fpu {}\n\nprocessor\t: 1\nflags\t: no\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("flags", "precision"), [("avx2 avx512_bf16", "bf16"), ("avx2 avx512_bf16x", "fp32")]
+)
+def test_bf16_is_used_where_the_processor_has_it(tmp_path, monkeypatch, flags, precision):
+    monkeypatch.setattr(processor, "_FILE", tmp_path / "cpuinfo")
+    processor._FILE.write_text(CORES.format(flags))
+    assert (processor.name(), processor.precision()) == ("A: fast one", precision)
+
+
+def test_a_system_that_says_nothing_of_its_processor_has_a_name_and_fp32(tmp_path, monkeypatch):
+    monkeypatch.setattr(processor, "_FILE", tmp_path / "none")
+    assert processor.name() and processor.precision() == "fp32"
