@@ -86,6 +86,21 @@ def test_a_row_with_the_settings_of_today_comes_before_a_newer_one_without(tmp_p
         assert _standing.same_defaults(row("auto", defaults=changed, labels=labels)) == same
 
 
+def test_a_row_from_before_a_setting_that_does_nothing_by_default_still_counts():
+    def counts(**changes) -> bool:
+        settings = _cells.defaults("lightxml")
+        training = {**settings["training"], **changes}
+        for name in [name for name, value in changes.items() if value is None]:
+            del training[name]
+        return _standing.same_defaults(row("lightxml", defaults={
+            "lightxml": {**settings, "training": training}
+        }))  # fmt: skip
+
+    assert counts() and counts(head_last_epochs=None, head_last_rate=None)
+    assert not counts(head_last_epochs=1)
+    assert not counts(head_epochs=None)
+
+
 @pytest.mark.parametrize(
     ("key", "changes", "fit"),
     [
