@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformers import AutoModel, AutoTokenizer
 
 import xmtc
@@ -16,11 +17,13 @@ from xmtc.core import threads
 from xmtc.core.parts import Parts
 from xmtc.data.planted import planted
 from xmtc.neural import devices, extra
+from xmtc.neural.batches.layout import Batch
 from xmtc.neural.batches.tokens import tokenise, tokenised
 from xmtc.neural.encoders import attention, frozen, places, transformer
 from xmtc.neural.encoders.encoder import make_encoder
 from xmtc.neural.encoders.frozen import FrozenSource, TokenSource, source_of
 from xmtc.neural.encoders.travel import encoder_arrays, encoder_from
+from xmtc.neural.encoders.words import BiLstm
 from xmtc.neural.settings import EncoderConfig
 from xmtc.neural.training import head_alone
 from xmtc.neural.training.head_alone import vectors_of
@@ -397,3 +400,22 @@ def test_little_is_read_by_one_thread_and_more_by_all(folders, monkeypatch):
         assert torch.get_num_threads() == 2
     assert used == [1, 2]
     np.testing.assert_allclose(*read, atol=1e-5)
+
+
+def test_a_bilstm_reads_like_torchs_packed_sequences():
+    """Each text from its own end backwards, whatever else is in the batch; 0 beyond its end."""
+    torch.manual_seed(0)
+    body = BiLstm(words=20, width=6, dropout=0.0)
+    lengths = torch.tensor([3, 7, 1, 5])
+    mask = (torch.arange(7) < lengths[:, None]).long()
+    ids = torch.randint(3, 20, (4, 7)) * mask
+    batch = Batch(ids, mask, types=ids * 0, cls=torch.zeros(4), owner=None, texts=4)
+    packed = pack_padded_sequence(body.words(ids), lengths, True, enforce_sorted=False)
+    wanted, _ = pad_packed_sequence(body.lstm(packed)[0], True)
+    (states,) = body(batch, 1)
+    torch.testing.assert_close(states, wanted)
+
+    weights = list(body.lstm.parameters())
+    ours = torch.autograd.grad((states**2).sum(), weights)
+    theirs = torch.autograd.grad((wanted**2).sum(), weights)
+    torch.testing.assert_close(ours, theirs)

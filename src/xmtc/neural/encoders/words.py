@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from xmtc.neural.batches.layout import Batch, Layout
 
@@ -56,12 +55,31 @@ class BiLstm(nn.Module):
     def forward(self, batch: Batch, layers: int) -> tuple[Tensor, ...]:
         """(pieces, length, width) as the one and last layer."""
         words = self.dropout(self.words(batch.ids))
-        lengths = batch.mask.sum(1).cpu()
-        packed = pack_padded_sequence(words, lengths, batch_first=True, enforce_sorted=False)
-        states, _ = pad_packed_sequence(
-            self.lstm(packed)[0], batch_first=True, total_length=batch.ids.shape[1]
+        weights: Any = self.lstm._flat_weights  # of reading onwards, then of reading backwards
+        turned = _turn(batch.mask)
+        onwards = self._read(words, weights[:4])
+        backwards = self._read(_taken(words, turned), weights[4:])
+        states = torch.cat([onwards, _taken(backwards, turned)], dim=2)
+        return (states * batch.mask.unsqueeze(2),)
+
+    def _read(self, words: Tensor, weights: list[Tensor]) -> Tensor:
+        """One direction. Not torch's packed sequences: each word's step of their way back fills
+        an array of the size of all."""
+        start = words.new_zeros(1, len(words), self.lstm.hidden_size)
+        states, *_ = torch.lstm(
+            words, (start, start), weights, True, 1, 0.0, self.training, False, True
         )
-        return (states,)
+        return states
+
+
+def _turn(mask: Tensor) -> Tensor:
+    """(pieces, length) where each word is when its text is read from its end; padding stays."""
+    place = torch.arange(mask.shape[1], device=mask.device)
+    return torch.where(mask > 0, mask.sum(1, keepdim=True) - 1 - place, place)
+
+
+def _taken(states: Tensor, places: Tensor) -> Tensor:
+    return states.gather(1, places.unsqueeze(2).expand_as(states))
 
 
 class Xttention(nn.Module):
