@@ -144,17 +144,19 @@ def _notes(rows: Sequence[Row]) -> list[str]:
 
 
 def _missing(data: str, cells: Cells) -> str:
-    """One or two sentences."""
+    """Up to three sentences."""
     wanted = results.wanted(data, cells)
     left = [_title(key) for key in wanted if (data, key) not in cells]
     if data not in (FIRST, "yso-finna-en") and not best_two(cells):
         left.append(f"the best two neural systems of {FIRST}, once all of them are measured there")
-    again = [_title(key) for key in wanted if key in results.OURS and (data, key) in cells
+    again = [key for key in wanted if key in results.OURS and (data, key) in cells
              and not results.is_fit(key, *cells[data, key], ALLOWED)]  # fmt: skip
+    old = [key for key in again if not same_defaults(cells[data, key][0])]
+    more = f"with two threads and {ALLOWED.minutes:g} minutes (auto twice as many), from raw text"
     said = {
         "Not measured yet": left,
-        "To be measured again, with two threads, the settings of "
-        f"today and {ALLOWED.minutes:g} minutes (auto twice as many), and from raw text": again,
+        "To be measured again, with the settings of today": [_title(key) for key in old],
+        f"To be measured again {more}": [_title(key) for key in again if key not in old],
     }
     return " ".join(f"{what}: {'; '.join(names)}." for what, names in said.items() if names)
 
