@@ -31,10 +31,14 @@ class Config:
     """A small CNN over words, learned from your texts alone: a neural baseline. Minutes."""
 
     encoder: EncoderConfig = field(
-        default_factory=lambda: EncoderConfig("xml_cnn", max_tokens=256, width=128, hidden=512)
+        default_factory=lambda: EncoderConfig(
+            "xml_cnn", max_tokens=256, width=128, hidden=512, pools=2
+        )
     )
     training: TrainingConfig = field(
-        default_factory=lambda: TrainingConfig(epochs=10, encoder_rate=3e-3, head_rate=3e-3)
+        default_factory=lambda: TrainingConfig(
+            epochs=10, head_epochs=10, encoder_rate=3e-4, head_rate=1e-3
+        )
     )
     dropout: float = 0.5  # share of the text vector that is hidden in each training step
     loss: Literal["sum", "mean"] = "sum"  # over labels; mean learns more slowly
