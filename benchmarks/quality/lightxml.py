@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from benchmarks.kit import Claim, Measurement, Options, dataset, with_texts
 from benchmarks.peers.ask import Peer, PeerFailed
 from benchmarks.process import alone
+from benchmarks.processor import PRECISION
 from benchmarks.quality import _cells
 from benchmarks.quality._cells import Job
 from benchmarks.quality._figures import quality_of
@@ -39,9 +40,10 @@ SETTINGS: dict[str, Any] = {
     "tokens_of_peer": {"eurlex4k-proxy": 256, "debian-deps": 128},  # of a text; ours: 256
     "learning_rate_of_peer": 1e-4,  # its default; the published settings, for BERT-base, have 5e-5
     "remarks": [
-        "lightxml: default settings and the bundled MiniLM; as many epochs as fit --minutes, by a "
-        "probe beforehand; the best of several checkpoints by P@5 on the validation texts, which "
-        "are 1,000 of the training texts, drawn; all else is taught",
+        "lightxml: default settings and the bundled MiniLM, but for matrix products in bf16 where "
+        "the processor has it (decision 14; before 18 November 2026, 20:00, in fp32); as many "
+        "epochs as fit --minutes, by a probe beforehand; the best of several checkpoints by P@5 on "
+        "the validation texts, which are 1,000 of the training texts, drawn; all else is taught",
         "linear_tree: default settings, all training texts",
         "average: the mean of the log odds of both scores, in equal parts; learned: weights by P@5 "
         "on the validation texts, with a linear_tree that was not taught them, then used with the "
@@ -116,7 +118,7 @@ def neural_job(name: str, options: Options) -> Job:
     texts = len(with_texts(dataset(options, name)))
     share = min(0.2, SETTINGS["validation_texts"] / texts)
     training = {"validation": share, "validations": SETTINGS["validations"], "metric": "P@5",
-                "seed": options.seed}  # fmt: skip
+                "precision": PRECISION, "seed": options.seed}  # fmt: skip
     return Job("lightxml", "lightxml", name, {"training": training}, minutes=options.minutes)
 
 

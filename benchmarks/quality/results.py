@@ -56,9 +56,7 @@ def _validated(kind: str) -> Callable[[str, Options], Job]:
     """Default settings; the best checkpoint by P@5 on held-out training texts, like lightxml's."""
 
     def job(name: str, options: Options) -> Job:
-        like = lightxml.neural_job(name, options)
-        training = {**like.settings["training"], "precision": PRECISION}
-        return replace(like, name=kind, kind=kind, settings={"training": training})
+        return replace(lightxml.neural_job(name, options), name=kind, kind=kind)
 
     return job
 
@@ -199,8 +197,9 @@ SETTINGS: dict[str, Any] = {
         "texts alone), as many epochs as fit --minutes, by a probe beforehand; lightxml, gudn, "
         "label_attention and xml_cnn keep the best checkpoint on 1,000 held-out training texts, on "
         "eurlex57k all that choose do so by 1,000 texts of its dev part (auto: 2,000); "
-        "xr_transformer, auto and, since 17 November 2026, 21:00, aplc, gudn, label_attention and "
-        "xml_cnn multiply in bf16 where the processor does (decision 14), elsewhere in fp32",
+        "all multiply in bf16 where the processor does (decision 14), elsewhere in fp32; before "
+        "17 November 2026, 21:00, aplc, gudn, label_attention and xml_cnn did so in fp32, "
+        "lightxml before 18 November 2026, 20:00",
         "xbert: PIFA label vectors, 128 tokens, bf16 likewise, one epoch whatever --minutes, "
         "the best of several checkpoints on 500 held-out training texts (eurlex57k: as above), "
         "a ranker of words alone; T=6: the average of two kinds of label vectors times three seeds",
