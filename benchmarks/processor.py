@@ -9,8 +9,10 @@ _FILE = Path("/proc/cpuinfo")
 
 
 def name() -> str:
-    """As the processor calls itself."""
-    return _field("model name") or platform.processor() or platform.machine()
+    """As the processor calls itself; family and model, because a cloud calls many by one name."""
+    found = _field("model name") or platform.processor() or platform.machine()
+    family, model = _field("cpu family"), _field("model")
+    return f"{found} (family {family}, model {model})" if family and model else found
 
 
 def precision() -> str:

@@ -6,7 +6,8 @@ import pytest
 from benchmarks import processor
 
 CORES = (
-    "processor\t: 0\nmodel name\t: A: fast one\nflags\t\t: fpu {}\n\nprocessor\t: 1\nflags\t: no\n"
+    "processor\t: 0\ncpu family\t: 26\nmodel\t\t: 2\nmodel name\t: A: fast one\nflags\t\t: fpu {}\n"
+    "\nprocessor\t: 1\nflags\t: no\n"
 )
 
 
@@ -16,7 +17,8 @@ CORES = (
 def test_bf16_is_used_where_the_processor_has_it(tmp_path, monkeypatch, flags, precision):
     monkeypatch.setattr(processor, "_FILE", tmp_path / "cpuinfo")
     processor._FILE.write_text(CORES.format(flags))
-    assert (processor.name(), processor.precision()) == ("A: fast one", precision)
+    said = "A: fast one (family 26, model 2)"
+    assert (processor.name(), processor.precision()) == (said, precision)
 
 
 def test_a_system_that_says_nothing_of_its_processor_has_a_name_and_fp32(tmp_path, monkeypatch):
