@@ -22,6 +22,7 @@ from xmtc.neural.batches.tokens import tokenise, tokenised
 from xmtc.neural.encoders import attention, frozen, places, transformer
 from xmtc.neural.encoders.encoder import make_encoder
 from xmtc.neural.encoders.frozen import FrozenSource, TokenSource, source_of
+from xmtc.neural.encoders.states import states_of
 from xmtc.neural.encoders.travel import encoder_arrays, encoder_from
 from xmtc.neural.encoders.words import BiLstm
 from xmtc.neural.settings import EncoderConfig
@@ -389,17 +390,24 @@ def test_the_bundled_encoder_knows_what_words_mean():
 
 
 def test_little_is_read_by_one_thread_and_more_by_all(folders, monkeypatch):
-    encoder, used = make_encoder([], config_of(folders, "bert")).eval(), []
-    encoder.body.register_forward_hook(lambda *_: used.append(torch.get_num_threads()))
+    bert = make_encoder([], config_of(folders, "bert")).eval()
+    bilstm = make_encoder(TEXTS, EncoderConfig("bilstm", width=8)).eval()
     monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
     monkeypatch.setattr(threads, "_asked", [2])
-    read = []
-    for little in (1e12, 1):
-        monkeypatch.setattr(devices, "LITTLE", little)
-        read.append(encoder.encode(TEXTS))
-        assert torch.get_num_threads() == 2
-    assert used == [1, 2]
-    np.testing.assert_allclose(*read, atol=1e-5)
+    for encoder, reads in (
+        (bert, bert.encode),
+        (bilstm, lambda texts: next(states_of([bilstm], texts))[1].states[0]),
+    ):
+        used, read = [], []
+        encoder.body.register_forward_hook(
+            lambda *_, used=used: used.append(torch.get_num_threads())
+        )
+        for little in (1e12, 1):
+            monkeypatch.setattr(devices, "LITTLE", little)
+            read.append(reads(TEXTS))
+            assert torch.get_num_threads() == 2
+        assert used == [1, 2]
+        np.testing.assert_allclose(*read, atol=1e-5)
 
 
 def test_a_bilstm_reads_like_torchs_packed_sequences():

@@ -10,7 +10,7 @@ import torch
 from xmtc.core.arrays import Longs
 from xmtc.neural.batches.grouping import sorted_batches
 from xmtc.neural.batches.tokens import tokenise
-from xmtc.neural.devices import device, use_our_threads
+from xmtc.neural.devices import device, threads_for
 from xmtc.neural.encoders.encoder import RANKING_TOKENS, TextEncoder
 from xmtc.neural.heads.attention_scorer import States
 
@@ -22,12 +22,12 @@ def states_of(
 
     The encoders have the same words.
     """
-    use_our_threads()
     first = encoders[0]
     tokens = tokenise(texts, first.tokenizer, first.cut)
     lengths = tokens.lengths + first.layout.extra
     for rows in sorted_batches(lengths, np.arange(len(texts)), len(texts), RANKING_TOKENS):
         batch = first.layout.batch(tokens, rows).to(device())
-        with torch.inference_mode():
+        products = float(lengths[rows].sum()) * first.products_per_token
+        with torch.inference_mode(), threads_for(products):
             found = tuple(each.states(batch).float().cpu().numpy() for each in encoders)
         yield rows, States(found, batch.mask.bool().cpu().numpy())
