@@ -14,7 +14,7 @@ OF_WORDS = {  # learned from the texts alone
     "xml_cnn": {
         "encoder": {"max_tokens": 32, "width": 64, "filters": 64, "pools": 1, "hidden": 128,
                     "dropout": 0.1},
-        "training": {"epochs": 20, "encoder_rate": 1e-2, "head_rate": 2e-2},
+        "training": {"epochs": 20, "encoder_rate": 3e-3, "head_rate": 2e-2},
         "dropout": 0.1,
     },
     "label_attention": {
