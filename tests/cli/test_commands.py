@@ -189,6 +189,19 @@ def test_compare_says_who_is_better_and_where(capfd, folder, tmp_path):
     assert values["resamples"] == 50
 
 
+def test_a_report_is_written_although_nobody_reads_the_tables(capfd, folder, tmp_path, monkeypatch):
+    def gone(*_):
+        raise BrokenPipeError
+
+    floor, page = tmp_path / "floor", tmp_path / "report.html"
+    assert xmtc(capfd, "train", "most_frequent", folder / "trn.jsonl", "--out", floor)[0] == 0
+    monkeypatch.setattr("xmtc.cli.compare._print", gone)
+    monkeypatch.setattr(os, "dup2", lambda *_: None)  # pytest still reads our output
+    asked = ["compare", floor, folder / "model", "--test", folder / "tst.jsonl.gz", "--html", page]
+    assert xmtc(capfd, *asked)[0] == 0
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
 def test_compare_refuses_what_cannot_be_before_it_works(capfd, folder, tmp_path):
     model, test = folder / "model", folder / "tst.jsonl.gz"
     code, _, errors = xmtc(capfd, "compare", model, model, "--test", test)

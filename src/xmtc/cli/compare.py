@@ -58,12 +58,13 @@ def command(
         loaded, dataset, ks or (1, 3, 5), different_labels=different_labels, resamples=resamples,
         family=family,
     )  # fmt: skip
+    if html_file:  # first, so that it is there when what reads our output stops early
+        _write(found, html_file, top)
     if as_json:
         print_json(found.to_dict(top))
     else:
         _print(found, top)
     if html_file:
-        _write(found, html_file, top)
         click.echo(f"Wrote the report to {html_file}; open it in a browser.", err=as_json)
 
 
