@@ -29,7 +29,7 @@ lint: $(READY_TEST)
 	@$(BIN)/mypy --no-error-summary
 
 bench: $(READY_TEST)  ## Run the benchmarks and append to benchmarks/results/ (needs ../shared/data)
-	@$(BIN)/python benchmarks/run.py all
+	@$(BIN)/python benchmarks/run.py all --minutes 30
 
 docs: $(READY_TEST)  ## Write the generated pages of docs/ anew
 	@$(BIN)/python scripts/write_docs.py

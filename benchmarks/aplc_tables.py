@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from benchmarks.neural_tables import COLUMNS, Cells, claims_of, newest, qualities, system_lines
 from benchmarks.quality import aplc, aplc_ablation
+from benchmarks.record import Record
 from benchmarks.speed import adaptive
-from benchmarks.tables import Record, captions, claims_table, markdown, none_yet, short
+from benchmarks.tables import captions, claims_table, markdown, none_yet, short
 
 
 def beside_others(found: Sequence[Record]) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from benchmarks.kit import Claim, Measurement
 from benchmarks.neural_tables import Cells, newest
 from benchmarks.quality import gudn, new_labels
-from benchmarks.tables import Record, captions, claims_table, markdown, none_yet, short
+from benchmarks.record import Record
+from benchmarks.tables import captions, claims_table, markdown, none_yet, short
 
 KS = (1, 3, 5)
 

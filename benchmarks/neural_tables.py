@@ -7,7 +7,8 @@ from typing import Any
 
 from benchmarks.kit import Claim, Measurement
 from benchmarks.quality import auto, lightxml, negatives, xr_transformer
-from benchmarks.tables import Record, captions, claims_table, markdown, none_yet, short
+from benchmarks.record import Record
+from benchmarks.tables import captions, claims_table, markdown, none_yet, short
 
 COLUMNS = ["test set", "system", "trained min (epochs)", "texts/s", "one text ms, p50 / p99",
            "MB", "peak MB", "P@1/3/5", "nDCG@5", "PSP@1/3/5"]  # fmt: skip

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from benchmarks.kit import Measurement
-from benchmarks.tables import Record
+from benchmarks.record import Record
 
 WIDE = 3  # panels side by side
 SHOWN = 3  # times from the best figure to the middle one; what is further below is at the edge

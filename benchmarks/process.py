@@ -1,4 +1,4 @@
-"""This process's memory, now and at its peak, and work in a process of its own."""
+"""This process's memory, now and at its peak; files in megabytes; work in a process of its own."""
 
 from __future__ import annotations
 
@@ -46,6 +46,11 @@ def forget_peak() -> None:
 def peak() -> float:
     """MB in memory at the peak since `forget_peak`."""
     return _status("VmHWM")
+
+
+def megabytes_in(folder: Path) -> float:
+    """What the files of a saved model take on disk."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / MEGABYTE
 
 
 def limit_memory(share: float) -> None:

@@ -19,6 +19,8 @@ from typing import Any
 from benchmarks import processor
 from benchmarks.kit import ROOT, Claim, Measurement, Options
 
+RESULTS = ROOT / "benchmarks" / "results"
+Record = dict[str, Any]
 PACKAGES = ("xmtc", "numpy", "scipy", "numba", "scikit-learn", "torch", "transformers")
 
 
@@ -51,6 +53,14 @@ def append(
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def records(name: str, results: Path = RESULTS) -> list[Record]:
+    """Those that are fit to be shown, from a clean commit and whole data sets, the newest first."""
+    path = results / f"{name}.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    found: list[Record] = [json.loads(line) for line in lines]
+    return [row for row in found[::-1] if not row["dirty"] and row["options"]["subset"] is None]
 
 
 def source() -> dict[str, Any]:

@@ -13,6 +13,7 @@ from benchmarks.quality._standing import (
     DATA,
     FIRST,
     OWN,
+    TIMED,
     Cells,
     best_two,
     measured,
@@ -20,7 +21,8 @@ from benchmarks.quality._standing import (
     same_features,
 )
 from benchmarks.quality.leads import SAME
-from benchmarks.tables import RESULTS, Record, captions, claims_table, markdown, records, short
+from benchmarks.record import RESULTS, Record, records
+from benchmarks.tables import captions, claims_table, markdown, short
 from xmtc.evaluation.reference import published
 
 PARTS = {"eurlex57k": (45_000, 6_000)}  # training and test texts, where figures are published
@@ -105,8 +107,7 @@ def _quality(row: Measurement, name: str) -> str:
 
 def _costs(key: str, row: Measurement) -> list[str]:
     seconds = train_seconds(row)
-    limited = results.SYSTEMS[key].models and not key.startswith("xbert")
-    allowed = row.get("minutes") if limited else None
+    allowed = row.get("minutes") if key in TIMED else None
     return [
         "" if seconds is None else _time(seconds) + _one(row),
         *(_number(row.get(what)) for what in ("single_p50_ms", "model_mb", "peak_mb")),
@@ -144,19 +145,24 @@ def _notes(rows: Sequence[Row]) -> list[str]:
 
 
 def _missing(data: str, cells: Cells) -> str:
-    """Up to three sentences."""
+    """Up to four sentences."""
     wanted = results.wanted(data, cells)
     left = [_title(key) for key in wanted if (data, key) not in cells]
     if data not in (FIRST, "yso-finna-en") and not best_two(cells):
         left.append(f"the best two neural systems of {FIRST}, once all of them are measured there")
-    again = [key for key in wanted if key in results.OURS and (data, key) in cells
+    again = [key for key in wanted if (data, key) in cells
              and not results.is_fit(key, *cells[data, key], ALLOWED)]  # fmt: skip
-    old = [key for key in again if not same_defaults(cells[data, key][0])]
-    more = f"with two threads and {ALLOWED.minutes:g} minutes (auto twice as many), from raw text"
+    ours = [key for key in again if key in results.OURS]
+    old = [key for key in ours if not same_defaults(cells[data, key][0])]
+    more = (f"with two threads and {ALLOWED.minutes:g} minutes (auto twice as many), or for what "
+            "its row lacks")  # fmt: skip
     said = {
         "Not measured yet": left,
         "To be measured again, with the settings of today": [_title(key) for key in old],
-        f"To be measured again {more}": [_title(key) for key in again if key not in old],
+        f"To be measured again {more}": [_title(key) for key in ours if key not in old],
+        "Peers to be measured again, with our features, as many minutes or all figures": [
+            _title(key) for key in again if key not in ours
+        ],
     }
     return " ".join(f"{what}: {'; '.join(names)}." for what, names in said.items() if names)
 
@@ -194,7 +200,8 @@ def _sources(rows: Sequence[Row]) -> list[str]:
     of: dict[str, list[str]] = {}
     for key, row, record in rows:
         trained = str(row.get("trained_commit", record["commit"]))
-        then = "" if record["commit"].startswith(trained) else f" (trained at {trained})"
+        known = "weights" not in row and not record["commit"].startswith(trained)
+        then = f" (trained at {trained})" if known else ""  # members of an ensemble: at several
         of.setdefault(captions([record]), []).append(_title(key) + then)
     said = "\n".join(f"- {'; '.join(names)}: {line}" for line, names in of.items())
     return [f"<details><summary>Commands, commits, machine and seed</summary>\n\n{said}\n\n"

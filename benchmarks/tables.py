@@ -1,32 +1,20 @@
 """Tables for the docs, made from the newest records; `make docs` puts them between their marks.
 
-A record is fit to be shown when it was made from a clean commit and from whole data sets. A cell
-without such a record is left out. What is said about the figures is made from the claims.
+A cell without a record that is fit to be shown is left out. What is said about the figures is made
+from the claims.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any
 
-from benchmarks.kit import ROOT, Claim, Measurement
+from benchmarks.kit import Claim, Measurement
 from benchmarks.memory.plan import WITHIN
 from benchmarks.quality import linear_tree
 from benchmarks.quality._tree_claims import RAW, check
+from benchmarks.record import Record
 
-RESULTS = ROOT / "benchmarks" / "results"
-Record = dict[str, Any]
 Cell = tuple[str, str, int]  # data set, system, trees
-
-
-def records(name: str, results: Path = RESULTS) -> list[Record]:
-    """Those that are fit to be shown, the newest first."""
-    path = results / f"{name}.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    found: list[Record] = [json.loads(line) for line in lines]
-    return [row for row in found[::-1] if not row["dirty"] and row["options"]["subset"] is None]
 
 
 def none_yet(name: str) -> str:

@@ -8,7 +8,8 @@ from benchmarks.kit import Measurement
 from benchmarks.neural_tables import Cells, newest
 from benchmarks.quality import xbert
 from benchmarks.quality._cells import KS
-from benchmarks.tables import Record, captions, claims_table, markdown, none_yet, short
+from benchmarks.record import Record
+from benchmarks.tables import captions, claims_table, markdown, none_yet, short
 from xmtc.evaluation.report import relative_improvement
 
 

@@ -25,6 +25,7 @@ from benchmarks import (
     xbert_tables,
 )
 from benchmarks.quality import _standing, negatives
+from benchmarks.record import Record, records
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS, HOW_TO = ROOT / "docs" / "models", ROOT / "docs" / "how-to"
@@ -62,9 +63,7 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "cli.md": command_line_page(),
         ROOT / "README.md": _measured(ROOT / "README.md"),
         RESULTS: _measured(RESULTS),
-        PLAN: _fill(
-            PLAN.read_text(encoding="utf-8"), "plan", tables.plan(tables.records("memory_plan"))
-        ),
+        PLAN: _fill(PLAN.read_text(encoding="utf-8"), "plan", tables.plan(records("memory_plan"))),
         **{
             path: _fill(_measured(path), f"settings: {kind}", settings_table(kind), "settings")
             for path, kind in (
@@ -77,16 +76,16 @@ def pages() -> dict[Path, str]:
 
 def stale_plots() -> dict[Path, Callable[[], None]]:
     """The plots that have to be drawn anew, and how."""
-    growth = tables.records("speed_growth")[:1]
-    curves = neural_tables.curves_of(tables.records("quality_lightxml"))
-    bars = list(neural_tables.newest(tables.records("quality_negatives"),
+    growth = records("speed_growth")[:1]
+    curves = neural_tables.curves_of(records("quality_lightxml"))
+    bars = list(neural_tables.newest(records("quality_negatives"),
                                      list(negatives.VARIANTS.values())).values())  # fmt: skip
-    losses = gudn_tables.curves_of(tables.records("quality_gudn"))
-    parts = list(aplc_tables.ablation_cells(tables.records("quality_aplc_ablation")).values())
-    layer = tables.records("speed_adaptive")[:1]
-    matchers = xbert_tables.curves_of(tables.records("quality_xbert"))
-    gains = xbert_tables.bars_of(tables.records("quality_xbert"))
-    every: list[tuple[Path, list[tables.Record], Callable[[], None]]] = [
+    losses = gudn_tables.curves_of(records("quality_gudn"))
+    parts = list(aplc_tables.ablation_cells(records("quality_aplc_ablation")).values())
+    layer = records("speed_adaptive")[:1]
+    matchers = xbert_tables.curves_of(records("quality_xbert"))
+    gains = xbert_tables.bars_of(records("quality_xbert"))
+    every: list[tuple[Path, list[Record], Callable[[], None]]] = [
         (PLOT, growth, lambda: plots.draw_growth(growth[0], PLOT)),
         (CURVES, neural_tables.records_of(curves), lambda: plots.draw_curves(curves, CURVES)),
         (NEGATIVES, neural_tables.records_of(bars), lambda: plots.draw_negatives(bars, NEGATIVES)),
@@ -113,11 +112,11 @@ def stale_plots() -> dict[Path, Callable[[], None]]:
         ),
         *_plots_of_results(),
     ]
-    return {path: draw for path, records, draw in every
-            if records and not plots.is_fresh(path, *records)}  # fmt: skip
+    return {path: draw for path, made_of, draw in every
+            if made_of and not plots.is_fresh(path, *made_of)}  # fmt: skip
 
 
-def _plots_of_results() -> list[tuple[Path, list[tables.Record], Callable[[], None]]]:
+def _plots_of_results() -> list[tuple[Path, list[Record], Callable[[], None]]]:
     cells, made = _standing.standing(), results_tables
     every = neural_tables.records_of(list(cells.values()))
     short = made.shown_in_short(cells)
@@ -144,7 +143,7 @@ def _plots_of_results() -> list[tuple[Path, list[tables.Record], Callable[[], No
 
 def _measured(path: Path) -> str:
     """The page with the tables of its measurements."""
-    page, newest = path.read_text(encoding="utf-8"), tables.records
+    page, newest = path.read_text(encoding="utf-8"), records
     if path.name == "README.md":
         plot, more = (str(each.relative_to(ROOT)) for each in (IN_SHORT, RESULTS))
         text = results_tables.in_short(_standing.standing(), plot, more)

@@ -23,11 +23,11 @@ import scipy.sparse as sp
 
 from benchmarks.kit import timed
 from benchmarks.process import (
-    MEGABYTE,
     MEMORY_SHARE,
     OOM,
     forget_peak,
     limit_memory,
+    megabytes_in,
     peak,
     resident,
 )
@@ -136,7 +136,7 @@ def measure(system: System, task: Task) -> dict[str, Any]:
         trained = _trained(system, place, task)
         figures = {"config": system.settings(task), **trained}
         asked = system.asked(task)
-        figures |= {"model_mb": _bytes_in(place) / MEGABYTE} | _batch(system, place, asked, task)
+        figures |= {"model_mb": megabytes_in(place)} | _batch(system, place, asked, task)
         return figures | _one_by_one(system, place, asked[:SINGLE_TEXTS], replace(task, threads=1))
 
 
@@ -228,7 +228,3 @@ def csr_of_pairs(rows: Sequence[Sequence[tuple[int, float]]]) -> Any:
     ids = np.array([label for row in rows for label, _ in row], np.int32)
     scores = np.array([score for row in rows for _, score in row], np.float32)
     return sp.csr_matrix((scores, ids, starts))
-
-
-def _bytes_in(place: Path) -> int:
-    return sum(path.stat().st_size for path in place.rglob("*") if path.is_file())

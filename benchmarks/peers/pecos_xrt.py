@@ -35,7 +35,7 @@ from pecos.xmc.xtransformer.module import (  # type: ignore[import-not-found]
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.kit import timed
 from benchmarks.peers.at_work import batches, by_batch, environment, latency
-from benchmarks.process import MEGABYTE, OOM, forget_peak, peak
+from benchmarks.process import OOM, forget_peak, megabytes_in, peak
 
 BATCH = 32
 PROBE_TEXTS, PROBE_STEPS = 320, (3, 9)
@@ -75,7 +75,7 @@ def measure(task: dict[str, Any]) -> dict[str, Any]:
     memory = peak()
     with tempfile.TemporaryDirectory(dir=task["folder"]) as place:
         model.save(place)
-        size = sum(path.stat().st_size for path in Path(place).rglob("*") if path.is_file())
+        size = megabytes_in(Path(place))
         model = XTransformer.load(place, is_predict_only=True)
     rank(model, asked[:BATCH], rows[:BATCH], task)
     found, cost = timed(lambda: rank(model, asked, rows, task).tocsr())
@@ -87,7 +87,7 @@ def measure(task: dict[str, Any]) -> dict[str, Any]:
     many = by_batch(lambda part: rank(model, part[0], part[1], task), parts, len(asked))
     return {"train_texts": len(texts), "labels": relevant.shape[1],
             "train_seconds": fit.seconds, "train_cpu_seconds": fit.cpu_seconds,
-            "peak_mb": memory, "model_mb": size / MEGABYTE, "rank_seconds": cost.seconds, **single,
+            "peak_mb": memory, "model_mb": size, "rank_seconds": cost.seconds, **single,
             **many,
             "steps": sum(levels), "levels": levels, "plan": plan,
             "inherited_heads": not embedded,

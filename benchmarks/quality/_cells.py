@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.kit import Measurement, Options, chosen, dataset, say, timed, with_texts
 from benchmarks.peers.at_work import batches, by_batch, latency
-from benchmarks.process import MEGABYTE, alone, forget_peak, peak
+from benchmarks.process import alone, forget_peak, megabytes_in, peak
 from benchmarks.quality import _figures
 from benchmarks.record import source
 
@@ -203,7 +203,7 @@ def _train(job: Job, options: Options, place: Path) -> Measurement:
     return {
         "train_texts": len(part), "labels": len(part.labels),
         "train_seconds": round(seconds, 1), "train_cpu_seconds": round(cost.cpu_seconds, 1),
-        "peak_mb": round(memory, 1), "model_mb": round(_bytes_in(place / "model") / MEGABYTE, 1),
+        "peak_mb": round(memory, 1), "model_mb": round(megabytes_in(place / "model"), 1),
         "epochs": config.get("training", {}).get("epochs", 0),
         "curve": _curve(lines, seconds), "config": config, "was_resumed": before > 0,
         "trained_commit": source()["commit"][:9], "trained_dirty": source()["dirty"],
@@ -372,7 +372,3 @@ def rounded(row: Measurement) -> Measurement:
     """Figures with the digits that count."""
     return {key: round(value, 3) if isinstance(value, float) else value
             for key, value in row.items()}  # fmt: skip
-
-
-def _bytes_in(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

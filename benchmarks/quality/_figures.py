@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,20 @@ def quality_of(
     ends = {name: [round(end, 2) for end in report.intervals[name]] for name in names}
     return {**{name: report.metrics[name] for name in names}, "intervals": ends,
             "deciles": deciles(ranking, test.relevant, trained_on)}  # fmt: skip
+
+
+def saved_ranking(path: Path, k: int) -> Ranking:
+    """The k best labels of each text, from the scores that a peer left."""
+    import xmtc
+
+    saved = np.load(path)
+    starts, indices, scores = saved["indptr"], saved["indices"], saved["data"]
+    ranking = xmtc.Ranking.empty(len(starts) - 1, k)
+    for row, (begin, end) in enumerate(pairwise(starts)):
+        order = begin + np.argsort(-scores[begin:end], kind="stable")[:k]
+        ranking.labels[row, : len(order)] = indices[order]
+        ranking.scores[row, : len(order)] = scores[order]
+    return ranking
 
 
 def deciles(ranking: Ranking, relevant: Any, trained_on: TrainedOn, k: int = 5) -> list[float]:

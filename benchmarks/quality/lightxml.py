@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.kit import Claim, Measurement, Options, dataset, with_texts
@@ -18,7 +17,7 @@ from benchmarks.process import alone
 from benchmarks.processor import PRECISION
 from benchmarks.quality import _cells
 from benchmarks.quality._cells import Job
-from benchmarks.quality._figures import quality_of
+from benchmarks.quality._figures import quality_of, saved_ranking
 from benchmarks.record import source
 
 if TYPE_CHECKING:
@@ -258,7 +257,7 @@ def _asked_peer(task: dict[str, Any], name: str, options: Options) -> Measuremen
             return {"failed": str(problem)}
         if "failed" in answer:
             return answer
-        ranking = _ranking(Path(folder) / "ranking.npz", SETTINGS["k"])
+        ranking = saved_ranking(Path(folder) / "ranking.npz", SETTINGS["k"])
     answer["texts_per_second"] = len(test) / answer.pop("rank_seconds")
     found = quality_of(ranking, test, train.trained_on(), keep=options.ranking)
     return {**answer, **found, "trained_commit": source()["commit"][:9]}
@@ -276,19 +275,6 @@ def write_for_peer(folder: Path, train: Any, asked: Sequence[str]) -> None:
         sp.save_npz(folder / part, sp.csr_matrix(matrix))
     (folder / "texts.json").write_text(json.dumps([list(train.texts), list(asked)]))
     shutil.copytree(find(lightxml.Config().encoder.name), folder / "encoder")
-
-
-def _ranking(path: Path, k: int) -> Any:
-    import xmtc
-
-    saved = np.load(path)
-    ranking = xmtc.Ranking.empty(len(saved["indptr"]) - 1, k)
-    for row, begin in enumerate(saved["indptr"][:-1]):
-        end = saved["indptr"][row + 1]
-        order = begin + np.argsort(-saved["data"][begin:end], kind="stable")[:k]
-        ranking.labels[row, : len(order)] = saved["indices"][order]
-        ranking.scores[row, : len(order)] = saved["data"][order]
-    return ranking
 
 
 CELLS: dict[str, Callable[[str, Options], Measurement]] = {

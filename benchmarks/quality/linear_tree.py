@@ -1,28 +1,25 @@
-"""linear_tree beside PECOS, omikuji, napkinXC, libmultilabel and scikit-learn, same features."""
+"""linear_tree beside linear peers given the same features, and fastText, which reads raw text."""
 
 from __future__ import annotations
 
 import json
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.kit import Measurement, Options, chosen, dataset, say, timed, with_texts
 from benchmarks.peers.ask import Peer, PeerFailed
 from benchmarks.peers.at_work import latency
 from benchmarks.peers.venv import OWN
-from benchmarks.quality._figures import quality_of
+from benchmarks.quality._figures import quality_of, saved_ranking
 from benchmarks.quality._tree_claims import RAW, check
 
 if TYPE_CHECKING:
-    from xmtc import Ranking
     from xmtc.core.arrays import Csr
 
 __all__ = ["SETTINGS", "check", "run"]
@@ -107,7 +104,8 @@ def compare(
 
     train = with_texts(dataset(options, name))
     test = dataset(options, name, "tst").named_in(train.labels)
-    encoder, features = tfidf.learn(train.texts, tfidf.TfidfConfig(**text))
+    settings = tfidf.TfidfConfig(**text)
+    encoder, features = tfidf.learn(train.texts, settings)
     rounds: dict[tuple[Contender, int], list[Measurement]] = {cell: [] for cell in cells}
     with tempfile.TemporaryDirectory() as folder:
         _write(Path(folder), features, train.relevant, encoder.encode(test.texts))
@@ -120,14 +118,14 @@ def compare(
                 answer, cost = timed(partial(_ask, system, trees, folder, options))
                 answer["cell_seconds"] = cost.seconds
                 if "failed" not in answer:
-                    found = _ranking(Path(folder))
+                    found = saved_ranking(Path(folder) / "ranking.npz", SETTINGS["k"])
                     answer |= quality_of(found, test, train.trained_on(), keep=options.ranking)
                     answer["texts_per_second"] = len(test) / answer["rank_seconds"]
                 figures.append(answer)
                 say(f"{name}, {system.name}, {trees} trees, round {number}: {_in_short(answer)}")
     return [
         {"data": name, "system": system.name, "trees": trees, "threads": options.threads,
-         "text": text, **_summary(figures)}
+         "text": asdict(settings), **_summary(figures)}
         for (system, trees), figures in rounds.items()
     ]  # fmt: skip
 
@@ -201,17 +199,3 @@ def _write(folder: Path, features: Csr, relevant: Csr, asked: Csr) -> None:
 def _row(matrix: Csr, row: int) -> tuple[list[int], list[float]]:
     entries = slice(matrix.indptr[row], matrix.indptr[row + 1])
     return matrix.indices[entries].tolist(), matrix.data[entries].tolist()
-
-
-def _ranking(folder: Path) -> Ranking:
-    """The ranking that a script left, best first."""
-    import xmtc
-
-    saved, k = np.load(folder / "ranking.npz"), SETTINGS["k"]
-    starts, indices, data = saved["indptr"], saved["indices"], saved["data"]
-    ranking = xmtc.Ranking.empty(len(starts) - 1, k)
-    for row, (begin, end) in enumerate(pairwise(starts)):
-        order = begin + np.argsort(-data[begin:end], kind="stable")[:k]
-        ranking.labels[row, : len(order)] = indices[order]
-        ranking.scores[row, : len(order)] = data[order]
-    return ranking

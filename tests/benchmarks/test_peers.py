@@ -15,6 +15,7 @@ from benchmarks.kit import BenchmarkError, Options, chosen
 from benchmarks.peers import ask, at_work
 from benchmarks.process import alone, forget_peak, peak, resident
 from benchmarks.quality import linear_tree
+from benchmarks.quality._figures import saved_ranking
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 
@@ -51,7 +52,7 @@ def test_a_cell_has_all_figures_and_a_ranking(task):
                             "single_p50_ms", "single_p99_ms", "single_texts", "batch_p50_ms",
                             "batch_p99_ms", "config"}  # fmt: skip
     assert figures["single_texts"] == 30
-    ranking = linear_tree._ranking(Path(task.folder))
+    ranking = saved_ranking(Path(task.folder) / "ranking.npz", linear_tree.SETTINGS["k"])
     assert (ranking.labels[:, 0] == np.arange(30)).all()
 
 

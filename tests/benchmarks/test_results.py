@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import asdict
 from types import SimpleNamespace
 
 import numpy as np
@@ -33,6 +34,7 @@ from xmtc.core.arrays import as_csr
 from xmtc.core.dataset import TrainedOn
 from xmtc.data.planted import planted
 from xmtc.models import auto
+from xmtc.text.tfidf import TfidfConfig
 
 TODAY = {"linear_tree": _cells.defaults("linear_tree")}
 
@@ -112,6 +114,7 @@ def test_a_row_from_before_a_setting_that_does_nothing_by_default_still_counts()
         ("pecos", {"failed": "ImportError: half of it is not installed"}, False),
         ("xrt", {"minutes": 30.0}, True),
         ("xrt", {"minutes": 20.0}, False),
+        ("xbert-1", {"defaults": {"xbert": _cells.defaults("xbert")}}, True),  # has no clock
         ("pecos", {"threads": 1}, False),
         ("pecos", {"threads": 2}, True),
         ("auto", {"minutes": 60.0, "defaults": {"auto": _cells.defaults("auto")}}, True),
@@ -122,9 +125,10 @@ def test_what_is_measured_with_other_settings_or_minutes_is_measured_again(key, 
     assert results.is_fit(key, row(key, **changes), own(), options) is fit
 
 
-def test_a_row_that_lacks_a_figure_is_measured_again():
+@pytest.mark.parametrize("figure", ["single_p50_ms", "model_mb", "intervals"])
+def test_a_row_that_lacks_a_figure_is_measured_again(figure):
     lacking = row("pecos")
-    del lacking["single_p50_ms"]
+    del lacking[figure]
     assert not results.is_fit("pecos", lacking, own(), Options())
 
 
@@ -385,6 +389,8 @@ def test_peers_that_were_given_fewer_words_are_marked_and_measured_again(tmp_pat
     written(tmp_path, quality_results=[own(equal)])
     assert _standing.standing(results_then)["rust-prs", "pecos"][0]["P@5"] == 15
     for key, text, fit in (("pecos", {"min_df": 2}, False), ("pecos", {}, True),
+                           ("pecos", asdict(TfidfConfig()), True),
+                           ("pecos", asdict(TfidfConfig(min_word=3)), False),
                            ("fasttext", {"min_df": 2}, True)):  # fmt: skip
         assert results.is_fit(key, row(key, text=text), own(), Options()) == fit
 

@@ -9,6 +9,7 @@ import pytest
 from benchmarks import plots, tables
 from benchmarks.kit import Claim
 from benchmarks.quality._tree_claims import RAW, check
+from benchmarks.record import records
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,8 +46,8 @@ def test_the_newest_record_of_a_cell_is_shown():
 def test_records_of_subsets_and_of_changed_code_are_not_shown(tmp_path):
     lines = [record(row()), record(row(), dirty=True), record(row(), options={"subset": 500})]
     (tmp_path / "quality_x.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    assert tables.records("quality_x", tmp_path) == lines[:1]
-    assert tables.records("quality_y", tmp_path) == []
+    assert records("quality_x", tmp_path) == lines[:1]
+    assert records("quality_y", tmp_path) == []
 
 
 def test_what_was_not_measured_is_not_invented():
