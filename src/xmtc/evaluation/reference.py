@@ -7,12 +7,12 @@ paper that prints it, because papers disagree: DiSMEC's P@1 on Wiki-500K is 70.2
 Parabel 60.91, 68.52 or 68.70. Where a table has only gains over another system (X-BERT, Table 4:
 over Parabel, in percent of its figure; GUDN, Table 4: over BERT, in points), so have we, under
 names that say so; those of X-BERT on Eurlex-4K do not follow from its Table 3. Left out: matchers
-alone (X-BERT, Table 2); hours, milliseconds and sizes (LightXML, Table 6); and hearsay.
+alone (X-BERT, Table 2); P@1 with six clusters (APLC-XLNet, Figure 4); R@5 of linear runs (logs);
+statistics but numbers of texts and labels; hours and sizes (LightXML, Table 6); and hearsay.
 
 Data sets of one name are not one data set: there are three "Eurlex-4K". So figures are given for a
-name together with the number of training and test texts, and for nothing that merely looks alike.
-GUDN prints the repository's statistics of Eurlex-4K although its released label file is that of
-LightXML's version; its figures are filed as printed.
+name with its numbers of training and test texts, and for nothing that merely looks alike. GUDN
+prints the repository's statistics though its label file is LightXML's; they are filed as printed.
 """
 
 from __future__ import annotations
