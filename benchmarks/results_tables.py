@@ -42,6 +42,31 @@ def page(cells: Cells) -> str:
     return "\n\n".join(_section(data, cells) for data in DATA)
 
 
+def in_sum(cells: Cells) -> str:
+    """P@5 and time of training of our best, of one tree and of the best peer, on each data set."""
+    lines = []
+    for data in DATA:
+        rows = [row for row in measured(cells, data) if "failed" not in row[1]]
+        ours = next((row for row in rows if row[0] in results.OURS), None)
+        peer = next((row for row in rows if row[0] in results.PEERS), None)
+        if ours and peer:
+            tree = next((row for row in rows if row[0] == "linear_tree"), None)
+            ahead = round(float(ours[1]["P@5"]) - float(peer[1]["P@5"]), 1)
+            best = (f"{_name(*ours[:2])} {_reached(ours)}", _reached(tree),
+                    f"{_title(peer[0])} {_reached(peer)}")  # fmt: skip
+            lines.append([f"[{data}](#{data})", *best, f"{ahead:+.1f}" if ahead else "level"])
+    columns = ["P@5 (training)", "best of ours", "one `linear_tree`", "best peer", "ours ahead by"]
+    return markdown(columns, lines) if lines else ""
+
+
+def _reached(row: Row | None) -> str:
+    """`63.5 (27.4 min)`"""
+    if row is None:
+        return ""
+    seconds = train_seconds(row[1])
+    return f"{row[1]['P@5']:.1f}" + (f" ({_time(seconds)}{_one(row[1])})" if seconds else "")
+
+
 def _section(data: str, cells: Cells) -> str:
     rows = measured(cells, data)
     claims = results.check([{**row, "data": data, "key": key, "system": _title(key)}

@@ -152,6 +152,7 @@ def _measured(path: Path) -> str:
     if path == RESULTS:
         cells, names = _standing.standing(), (BY_TIME, BY_LATENCY, DECILES, FREQUENCY)
         page = _fill(page, "plots", results_tables.plots_of(cells, *(each.name for each in names)))
+        page = _fill(page, "in sum", results_tables.in_sum(cells))
         return _fill(page, "results", results_tables.page(cells))
     if path.stem == "linear_tree":
         page = _fill(page, "peers", tables.peers(newest("quality_linear_tree")))

@@ -360,6 +360,22 @@ def test_quality_has_intervals_around_its_figures():
     assert low < found["P@5"] < high
 
 
+def test_the_sum_sets_our_best_and_one_tree_beside_the_best_peer():
+    cells = {(data, each["key"]): (each, own()) for data, each in (
+        ("eurlex57k", row("linear_tree", p5=50.0, defaults=TODAY)),
+        ("eurlex57k", row("lightxml", p5=52.0, threads=1)),
+        ("eurlex57k", row("pecos", p5=49.0)),
+        ("eurlex57k", row("omikuji-bonsai", p5=50.9, train_seconds=7.0)),
+        ("rust-prs", row("bonsai", p5=20.02)), ("rust-prs", row("fasttext", p5=20.01)),
+        ("debian-deps", row("one_vs_all")), ("debian-deps", {"key": "pecos", "failed": "OOM"}),
+    )}  # fmt: skip
+    _, _, first, second = results_tables.in_sum(cells).splitlines()
+    assert first == ("| [eurlex57k](#eurlex57k) | `lightxml` † 52.0 (1.5 min ¹) | 50.0 (1.5 min) | "
+                     "omikuji Bonsai 50.9 (7 s) | +1.1 |")  # fmt: skip
+    assert second.endswith("|  | fastText 20.0 (1.5 min) | level |")
+    assert results_tables.in_sum({}) == ""
+
+
 def test_the_page_says_what_is_known_what_failed_and_what_is_missing():
     cells = {
         ("eurlex57k", "linear_tree"): (row(defaults=TODAY, intervals={"P@5": [49.0, 51.0]}), own()),
