@@ -266,10 +266,13 @@ def in_epochs(settings: dict[str, Any], epochs: int, texts: int) -> dict[str, An
 
 def _pace(job: Job, part: Dataset) -> dict[str, float]:
     """Seconds for all texts: once (reading with frozen layers), per epoch; per ranked text."""
+    import numpy as np
+
     import xmtc
 
-    sample = some(part, PROBE, seed=0)
-    few = with_texts(sample.take(range(8)))
+    drawn = np.random.default_rng(0).choice(len(part), min(PROBE, len(part)), replace=False)
+    sample = part.take(np.sort(drawn))  # of all labels: few would be learned without clusters
+    few = sample.take(range(8))
 
     def seconds(texts: Dataset, epochs: int) -> float:
         config = _merged(job.settings, {"training": {"epochs": epochs, "validation": 0.0}})
