@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from types import SimpleNamespace
 
 import pytest
 from benchmarks import neural_tables, plots
@@ -12,6 +13,8 @@ from benchmarks.memory import lightxml_rust
 from benchmarks.quality import _cells, auto, lightxml, negatives, xr_transformer
 from benchmarks.speed import neural_training
 from tests.benchmarks.test_tables import claim, record
+
+import xmtc
 
 CURVE = [{"minute": m, "step": 9, **{f"P@{k}": m + k for k in (1, 3, 5)}} for m in (1.0, 2.0)]
 
@@ -69,6 +72,20 @@ def test_validations_are_spread_over_the_epochs():
     planned = _cells.in_epochs(settings, epochs=3, texts=3200)
     assert planned == {"training": {"metric": "P@5", "epochs": 3, "patience": 3,
                                     "validate_every": 50}, "dropout": 0.1}  # fmt: skip
+
+
+def test_the_trial_before_a_training_teaches_all_labels(monkeypatch):
+    texts = [f"word{text} word{text % 50}" for text in range(_cells.PROBE + 100)]
+    part = xmtc.Dataset.of(texts, [[f"label {text}"] for text in range(len(texts))])
+    taught = []
+
+    def learn(kind, dataset, settings):
+        taught.append((len(dataset), len(dataset.labels)))
+        return SimpleNamespace(rank=lambda texts, k: None)
+
+    monkeypatch.setattr(xmtc, "train", learn)
+    _cells._pace(_cells.Job("a", "lightxml", "a", {"training": {"validations": 6}}), part)
+    assert taught == [(many, len(texts)) for many in (8, _cells.PROBE, _cells.PROBE, 8)]
 
 
 def test_a_model_is_trained_once_and_again_when_more_is_asked(tmp_path, monkeypatch):
