@@ -85,7 +85,7 @@ def test_the_trial_before_a_training_teaches_all_labels(monkeypatch):
 
     monkeypatch.setattr(xmtc, "train", learn)
     _cells._pace(_cells.Job("a", "lightxml", "a", {"training": {"validations": 6}}), part)
-    assert taught == [(many, len(texts)) for many in (8, _cells.PROBE, _cells.PROBE, 8)]
+    assert taught == [(many, len(texts)) for many in (8, 8, _cells.PROBE, _cells.PROBE, 8)]
 
 
 def test_a_model_is_trained_once_and_again_when_more_is_asked(tmp_path, monkeypatch):
