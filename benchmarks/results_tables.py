@@ -114,7 +114,7 @@ def _one(row: Measurement) -> str:
 
 def _figures(key: str, row: Measurement, names: Sequence[str]) -> list[str]:
     if "failed" in row:
-        return [_said(row["failed"]), *[""] * (len(names) - 1 + len(COSTS))]
+        return [_said(row["failed"]) + _one(row), *[""] * (len(names) - 1 + len(COSTS))]
     return [*(_quality(row, name) for name in names), *_costs(key, row)]
 
 

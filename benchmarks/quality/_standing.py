@@ -106,7 +106,7 @@ def _that_matter(settings: dict[str, Any], row: Measurement) -> dict[str, Any]:
 
 def same_features(key: str, row: Measurement) -> bool:
     """Whether a peer was given what our systems read; others, and those that read text, were."""
-    if key not in GIVEN_FEATURES or "failed" in row:
+    if key not in GIVEN_FEATURES:
         return True
     given = row.get("text", linear_tree.SETTINGS["text"])
     return {**TEXT_THEN, **given} == asdict(TfidfConfig(**TEXT))

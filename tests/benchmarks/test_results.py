@@ -143,6 +143,14 @@ def test_a_failure_or_fewer_minutes_do_not_hide_an_older_row(tmp_path):
     assert cells["eurlex4k-proxy", "xrt"][0]["P@5"] == 50.0
 
 
+def test_of_two_failures_the_one_with_our_features_counts(tmp_path):
+    ours = row("pecos", failed="> 60 min", threads=1)
+    fewer = {**row("pecos", failed="> 2 min", threads=2), "text": {"min_df": 2}}
+    lines = [own(ours, date="2026-01"), own(fewer, date="2026-02")]
+    cells = _standing.standing(written(tmp_path, quality_results=lines))
+    assert cells["eurlex4k-proxy", "pecos"][0]["failed"] == "> 60 min"
+
+
 def test_minutes_of_a_benchmark_say_nothing_of_its_linear_rows(tmp_path):
     lines = [own(row(p5=40.0, minutes=30), date="2026-01"), own(row(), date="2026-02")]
     cells = _standing.standing(written(tmp_path, quality_results=lines))
@@ -380,12 +388,15 @@ def test_the_page_says_what_is_known_what_failed_and_what_is_missing():
     cells = {
         ("eurlex57k", "linear_tree"): (row(defaults=TODAY, intervals={"P@5": [49.0, 51.0]}), own()),
         ("eurlex57k", "pecos"): (row("pecos", p5=49.0, version="libpecos 1.2"), own()),
-        ("eurlex57k", "one_vs_all"): ({"data": "eurlex57k", "failed": "OOM"}, own(command="x")),
+        ("eurlex57k", "one_vs_all"): (
+            {"data": "eurlex57k", "failed": "OOM", "threads": 1},
+            own(command="x"),
+        ),
     }
     text = results_tables.page(cells)
     assert "| `linear_tree` | 80.0 | 70.0 | 50.0 ± 1.0 | 60.0 | 40.0 |  | 1.5 min | 12 |" in text
     assert "| PECOS XR-Linear 1.2 |" in text
-    assert "| `one_vs_all` † | OOM |" in text
+    assert "| `one_vs_all` † | OOM ¹ |" in text
     assert "*published: BERT-base*" in text.partition("## debian-deps")[0]
     assert "*published" not in text.partition("## eurlex57k")[0]
     assert "Not measured yet: linear_tree, 3 trees;" in text
