@@ -19,12 +19,18 @@ def beside_others(found: Sequence[Record]) -> str:
     rows = [row for row, _ in cells.values()]
     skipped = [
         f"On {row['data']}, {row['tails_skipped']:.0%} of all tails stay shut when ten labels are "
-        "asked for." for row in rows if "tails_skipped" in row
-    ]  # fmt: skip
-    return "\n\n".join([
-        markdown(COLUMNS, system_lines(rows)), *skipped, claims_table(aplc.check(rows)),
-        captions(record for _, record in cells.values()),
-    ])  # fmt: skip
+        "asked for."
+        for row in rows
+        if "tails_skipped" in row
+    ]
+    return "\n\n".join(
+        [
+            markdown(COLUMNS, system_lines(rows)),
+            *skipped,
+            claims_table(aplc.check(rows)),
+            captions(record for _, record in cells.values()),
+        ]
+    )
 
 
 def partitions(found: Sequence[Record], plot: str) -> str:
@@ -33,17 +39,35 @@ def partitions(found: Sequence[Record], plot: str) -> str:
     if not cells:
         return none_yet("quality aplc_ablation")
     rows = [row for row, _ in cells.values()]
-    columns = ["clusters", "P@1/3/5", "nDCG@5", "PSP@1/3/5", "P@1 between seeds",
-               "tails left shut", "trained min"]  # fmt: skip
-    lines = [[_shares(row["system"]), *qualities(row), f"{row['spread']:.1f}",
-              f"{row['tails_skipped']:.0%}", f"{row['train_seconds'] / 60:.1f}"]
-             for row in rows]  # fmt: skip
+    columns = [
+        "clusters",
+        "P@1/3/5",
+        "nDCG@5",
+        "PSP@1/3/5",
+        "P@1 between seeds",
+        "tails left shut",
+        "trained min",
+    ]
+    lines = [
+        [
+            _shares(row["system"]),
+            *qualities(row),
+            f"{row['spread']:.1f}",
+            f"{row['tails_skipped']:.0%}",
+            f"{row['train_seconds'] / 60:.1f}",
+        ]
+        for row in rows
+    ]
     about = f"{rows[0]['data']}, {rows[0]['train_texts']:,} texts, {rows[0]['seeds']} seeds:"
-    return "\n\n".join([
-        f"![P@1 by number of clusters and by partition]({plot})", about, markdown(columns, lines),
-        claims_table(aplc_ablation.check(rows)),
-        captions(record for _, record in cells.values()),
-    ])  # fmt: skip
+    return "\n\n".join(
+        [
+            f"![P@1 by number of clusters and by partition]({plot})",
+            about,
+            markdown(columns, lines),
+            claims_table(aplc_ablation.check(rows)),
+            captions(record for _, record in cells.values()),
+        ]
+    )
 
 
 def ablation_cells(found: Sequence[Record]) -> Cells:
@@ -60,14 +84,23 @@ def layer(found: Sequence[Record], plot: str) -> str:
     lines = []
     for count in dict.fromkeys(row["labels"] for row in rows):
         both = {row["layer"]: row for row in rows if row["labels"] == count}
-        lines.append([f"{count:,}", *(
-            f"{short(both[adaptive.OURS][what])} / {short(both[adaptive.LINEAR][what])}"
-            for what in columns)])  # fmt: skip
-    return "\n\n".join([
-        f"![time, memory and weights by number of labels]({plot})",
-        markdown(["labels", *(f"{name}, ours / linear" for name in columns.values())], lines),
-        claims_table(claims_of(found[0])), captions(found[:1]),
-    ])  # fmt: skip
+        lines.append(
+            [
+                f"{count:,}",
+                *(
+                    f"{short(both[adaptive.OURS][what])} / {short(both[adaptive.LINEAR][what])}"
+                    for what in columns
+                ),
+            ]
+        )
+    return "\n\n".join(
+        [
+            f"![time, memory and weights by number of labels]({plot})",
+            markdown(["labels", *(f"{name}, ours / linear" for name in columns.values())], lines),
+            claims_table(claims_of(found[0])),
+            captions(found[:1]),
+        ]
+    )
 
 
 def many_labels(found: Sequence[Record]) -> str:

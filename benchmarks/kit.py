@@ -67,7 +67,8 @@ def say(text: str) -> None:
 
 def timed(work: Callable[[], T]) -> tuple[T, Timing]:
     """What the work gives, and how long it took."""
-    cpu, start = cpu_seconds(), time.perf_counter()
+    cpu = cpu_seconds()
+    start = time.perf_counter()
     result = work()
     return result, Timing(time.perf_counter() - start, cpu_seconds() - cpu)
 
@@ -78,7 +79,8 @@ def cpu_seconds() -> float:
     children: dict[int, list[tuple[int, float]]] = {}
     for parent, pid, seconds in _processes():
         children.setdefault(parent, []).append((pid, seconds))
-    running, family = 0.0, [os.getpid()]
+    running = 0.0
+    family = [os.getpid()]
     while family:
         for pid, seconds in children.get(family.pop(), []):
             running += seconds
@@ -95,9 +97,7 @@ def _processes() -> Iterator[tuple[int, int, float]]:
             yield int(fields[1]), int(path.parent.name), ticks / os.sysconf("SC_CLK_TCK")
 
 
-def in_turns(
-    candidates: Mapping[T, Callable[[], Timing]], repeats: int
-) -> dict[T, list[Timing]]:  # fmt: skip
+def in_turns(candidates: Mapping[T, Callable[[], Timing]], repeats: int) -> dict[T, list[Timing]]:
     """Every candidate once per round, so that a busy moment does not hit only one of them."""
     timings: dict[T, list[Timing]] = {name: [] for name in candidates}
     for number in range(1, repeats + 1):

@@ -10,8 +10,18 @@ from benchmarks.quality import auto, lightxml, negatives, xr_transformer
 from benchmarks.record import Record
 from benchmarks.tables import captions, claims_table, markdown, none_yet, short
 
-COLUMNS = ["test set", "system", "trained min (epochs)", "texts/s", "one text ms, p50 / p99",
-           "MB", "peak MB", "P@1/3/5", "nDCG@5", "PSP@1/3/5"]  # fmt: skip
+COLUMNS = [
+    "test set",
+    "system",
+    "trained min (epochs)",
+    "texts/s",
+    "one text ms, p50 / p99",
+    "MB",
+    "peak MB",
+    "P@1/3/5",
+    "nDCG@5",
+    "PSP@1/3/5",
+]
 Cells = dict[tuple[str, str], tuple[Measurement, Record]]  # data set and system
 
 
@@ -39,13 +49,15 @@ def beside_peers(found: Sequence[Record], plot: str) -> str:
     curves = (
         [f"![P@k on validation texts by minute of training]({plot})"] if curves_of(found) else []
     )
-    return "\n\n".join([
-        markdown(COLUMNS, system_lines(rows)),
-        *_standing(rows),
-        *curves,
-        claims_table(lightxml.check(rows)),
-        captions(record for _, record in cells.values()),
-    ])  # fmt: skip
+    return "\n\n".join(
+        [
+            markdown(COLUMNS, system_lines(rows)),
+            *_standing(rows),
+            *curves,
+            claims_table(lightxml.check(rows)),
+            captions(record for _, record in cells.values()),
+        ]
+    )
 
 
 def xr_beside_peers(found: Sequence[Record]) -> str:
@@ -54,32 +66,43 @@ def xr_beside_peers(found: Sequence[Record]) -> str:
     if not cells:
         return none_yet("quality xr_transformer")
     rows = [row for row, _ in cells.values()]
-    return "\n\n".join([
-        markdown(COLUMNS, system_lines(rows)), claims_table(xr_transformer.check(rows)),
-        captions(record for _, record in cells.values()),
-    ])  # fmt: skip
+    return "\n\n".join(
+        [
+            markdown(COLUMNS, system_lines(rows)),
+            claims_table(xr_transformer.check(rows)),
+            captions(record for _, record in cells.values()),
+        ]
+    )
 
 
 def auto_beside_linear_tree(standing: Cells) -> str:
     """What auto tried on each set, then what it kept beside linear_tree on test texts; claims: of
     the cells of all systems those that count."""
     sets = [data for data, system in standing if system == auto.AUTO]
-    cells = {(data, key): standing[data, key] for data in sets for key in auto.SYSTEMS
-             if (data, key) in standing}  # fmt: skip
+    cells = {
+        (data, key): standing[data, key]
+        for data in sets
+        for key in auto.SYSTEMS
+        if (data, key) in standing
+    }
     if not cells:
         return none_yet("quality auto")
     rows = [row for row, _ in cells.values()]
     tried = [line for row in rows if row["system"] == auto.AUTO for line in _tried(row)]
     columns = ["data set", "tried", "minutes", "P@1/3/5 on held-out texts", ""]
-    return "\n\n".join([
-        markdown(columns, tried), markdown(COLUMNS, system_lines(rows)),
-        claims_table(auto.check(rows)),
-        captions(record for _, record in cells.values()),
-    ])  # fmt: skip
+    return "\n\n".join(
+        [
+            markdown(columns, tried),
+            markdown(COLUMNS, system_lines(rows)),
+            claims_table(auto.check(rows)),
+            captions(record for _, record in cells.values()),
+        ]
+    )
 
 
 def _tried(row: Measurement) -> list[list[str]]:
-    lines, shown = [], f"{row['data']}, {row['minutes']:g} min"
+    lines = []
+    shown = f"{row['data']}, {row['minutes']:g} min"
     for each in row["tried"]:
         figures = "/".join(f"{each['figures'][f'P@{k}']:.1f}" for k in (1, 3, 5) if each["figures"])
         notes = ["kept"] * (each["name"] == row["kept"]) + [each["note"]] * bool(each["note"])
@@ -101,7 +124,8 @@ def _standing(rows: Sequence[Measurement]) -> list[str]:
     for name in dict.fromkeys(row["data"] for row in rows):
         found = {row["system"]: row for row in rows if row["data"] == name}
         if {lightxml.NEURAL, lightxml.TREE} <= found.keys():
-            neural, tree = found[lightxml.NEURAL], found[lightxml.TREE]
+            neural = found[lightxml.NEURAL]
+            tree = found[lightxml.TREE]
             points = [neural[f"P@{k}"] - tree[f"P@{k}"] for k in (1, 3, 5)]
             said = "/".join(f"{point:+.1f}" for point in points)
             sentences.append(f"On {name}, `lightxml` alone beside `linear_tree`: P@1/3/5 {said}.")
@@ -110,7 +134,8 @@ def _standing(rows: Sequence[Measurement]) -> list[str]:
 
 def system_lines(rows: Sequence[Measurement]) -> list[list[str]]:
     """Costs and figures of each system, as `COLUMNS` names them."""
-    lines, before = [], ""
+    lines = []
+    before = ""
     for row in rows:
         shown = row["data"] if row["data"] != before else ""
         lines.append([shown, row["system"], *_figures(row)])
@@ -144,15 +169,35 @@ def static_beside_dynamic(found: Sequence[Record], plot: str) -> str:
     if not cells:
         return none_yet("quality negatives")
     rows = [row for row, _ in cells.values()]
-    columns = ["test set", "negatives", "training texts", "labels", "seeds", "trained min",
-               "P@1/3/5", "nDCG@5", "PSP@1/3/5"]  # fmt: skip
-    lines = [[row["data"], row["system"], *(short(row[name]) for name in
-              ("train_texts", "labels", "seeds")), f"{row['train_seconds'] / 60:.1f}",
-              *qualities(row)] for row in rows]  # fmt: skip
-    return "\n\n".join([
-        f"![P@k of dynamic and static negatives]({plot})", markdown(columns, lines),
-        claims_table(negatives.check(rows)), captions(record for _, record in cells.values()),
-    ])  # fmt: skip
+    columns = [
+        "test set",
+        "negatives",
+        "training texts",
+        "labels",
+        "seeds",
+        "trained min",
+        "P@1/3/5",
+        "nDCG@5",
+        "PSP@1/3/5",
+    ]
+    lines = [
+        [
+            row["data"],
+            row["system"],
+            *(short(row[name]) for name in ("train_texts", "labels", "seeds")),
+            f"{row['train_seconds'] / 60:.1f}",
+            *qualities(row),
+        ]
+        for row in rows
+    ]
+    return "\n\n".join(
+        [
+            f"![P@k of dynamic and static negatives]({plot})",
+            markdown(columns, lines),
+            claims_table(negatives.check(rows)),
+            captions(record for _, record in cells.values()),
+        ]
+    )
 
 
 def training_speed(found: Sequence[Record]) -> str:
@@ -160,9 +205,10 @@ def training_speed(found: Sequence[Record]) -> str:
     if not found:
         return none_yet("speed neural_training")
     columns = {"texts_per_second": "texts/s in an epoch", "with_reading": "reading included"}
-    lines = [[row["data"], row["system"],
-              *(short(row[name]) if name in row else "" for name in columns)]
-             for row in found[0]["measurements"]]  # fmt: skip
+    lines = [
+        [row["data"], row["system"], *(short(row[name]) if name in row else "" for name in columns)]
+        for row in found[0]["measurements"]
+    ]
     table = markdown(["texts of", "system", *columns.values()], lines)
     return "\n\n".join([table, claims_table(claims_of(found[0])), captions(found[:1])])
 
@@ -172,16 +218,20 @@ def many_labels(found: Sequence[Record]) -> str:
     if not found:
         return none_yet("memory lightxml_rust")
     training, *ranking = found[0]["measurements"]
-    minutes, size = training["train_seconds"] / 60, short(training["model_mb"])
+    minutes = training["train_seconds"] / 60
+    size = short(training["model_mb"])
     config = training["config"]
-    sentence = (f"{training['train_texts']:,} texts and {training['labels']:,} labels: trained in "
-                f"{minutes:.1f} minutes with {short(training['peak_mb'])} MB of memory at the "
-                f"peak; the model takes {size} MB. Only to see memory and speed: "
-                f"{config['encoder']['max_tokens']} tokens of a text, "
-                f"{config['encoder']['trainable_layers']} layer and "
-                f"{config['training']['epochs']} epoch of learning.")  # fmt: skip
-    lines = [[row["what"], short(row["single_p50_ms"]), short(row["single_p99_ms"])]
-             for row in ranking]  # fmt: skip
+    sentence = (
+        f"{training['train_texts']:,} texts and {training['labels']:,} labels: trained in "
+        f"{minutes:.1f} minutes with {short(training['peak_mb'])} MB of memory at the "
+        f"peak; the model takes {size} MB. Only to see memory and speed: "
+        f"{config['encoder']['max_tokens']} tokens of a text, "
+        f"{config['encoder']['trainable_layers']} layer and "
+        f"{config['training']['epochs']} epoch of learning."
+    )
+    lines = [
+        [row["what"], short(row["single_p50_ms"]), short(row["single_p99_ms"])] for row in ranking
+    ]
     table = markdown(["one text at a time, int8", "ms, p50", "p99"], lines)
     return "\n\n".join([sentence, table, claims_table(claims_of(found[0])), captions(found[:1])])
 

@@ -14,12 +14,17 @@ from benchmarks.record import Record
 WIDE = 3  # panels side by side
 SHOWN = 3  # times from the best figure to the middle one; what is further below is at the edge
 LEAST_GAP = 0.01  # between these two, of the best, where many are alike
-NAME, DOT = 6, 2  # sizes of a system's name and of half a dot, in points
+# sizes of a system's name and of half a dot, in points
+NAME = 6
+DOT = 2
 OURS, OTHERS = "C0", "#b35900"  # dots and names of systems; a darker C1, so that it can be read
 # Where a name may stand beside its point, in points, the best place first.
 PLACES = [(side * 5, up) for up in (-8, 4, 11, -15, -2, 18, -22, 26, -30) for side in (1, -1)]
 # How bad a worse place, another system's dot covered, a name covered, a name outside is.
-FAR, MISTAKEN, OVER, OUTSIDE = 1 / 8, 6, 8, 9
+FAR = 1 / 8
+MISTAKEN = 6
+OVER = 8
+OUTSIDE = 9
 NEAR = 12  # points up or down; a name further away has a line to its dot
 PANELS = {"fit_seconds": "training, s", "peak_mb": "peak memory, MB", "rank_ms": "one text, ms"}
 
@@ -69,9 +74,16 @@ def draw_curves(cells: Sequence[tuple[Measurement, Record]], path: Path) -> None
         for axes, (row, _) in zip(panels, cells, strict=True):
             minutes = [point["minute"] for point in row["curve"]]
             for place, k in enumerate((1, 3, 5)):
-                name, color = f"P@{k}", f"C{place}"
-                axes.plot(minutes, [point[name] for point in row["curve"]], "o-", color=color,
-                          label=name, markersize=3)  # fmt: skip
+                name = f"P@{k}"
+                color = f"C{place}"
+                axes.plot(
+                    minutes,
+                    [point[name] for point in row["curve"]],
+                    "o-",
+                    color=color,
+                    label=name,
+                    markersize=3,
+                )
                 if tree := row.get("tree_on_validation"):
                     axes.axhline(tree[name], ls="--", lw=1, color=color)
             others = f", {row['system']}" if len({cell["data"] for cell, _ in cells}) == 1 else ""
@@ -100,11 +112,16 @@ def draw_feature_loss(cells: Sequence[tuple[Measurement, Record]], path: Path) -
         for axes, name in zip(panels, sets, strict=True):
             for row in (row for row, _ in cells if row["data"] == name):
                 points = row["feature_curve"]
-                axes.plot([point["epoch"] for point in points],
-                          [point["loss"] for point in points], "o-", markersize=3,
-                          label=row["system"].removeprefix("+ "))  # fmt: skip
-            axes.set(title=name, xlabel="epochs", ylabel="feature loss", yscale="log",
-                     xlim=(0, None))  # fmt: skip
+                axes.plot(
+                    [point["epoch"] for point in points],
+                    [point["loss"] for point in points],
+                    "o-",
+                    markersize=3,
+                    label=row["system"].removeprefix("+ "),
+                )
+            axes.set(
+                title=name, xlabel="epochs", ylabel="feature loss", yscale="log", xlim=(0, None)
+            )
 
 
 def draw_partitions(cells: Sequence[tuple[Measurement, Record]], path: Path) -> None:
@@ -128,14 +145,22 @@ def draw_partitions(cells: Sequence[tuple[Measurement, Record]], path: Path) -> 
 def draw_adaptive(record: Record, path: Path) -> None:
     """Time, memory and weights of both layers by number of labels."""
     rows = record["measurements"]
-    what = {"seconds": "forward and backward, s", "memory_mb": "memory, MB",
-            "parameters": "weights"}  # fmt: skip
+    what = {
+        "seconds": "forward and backward, s",
+        "memory_mb": "memory, MB",
+        "parameters": "weights",
+    }
     with _figure(3, path, [record]) as panels:
         for axes, (key, title) in zip(panels, what.items(), strict=True):
             for layer in dict.fromkeys(row["layer"] for row in rows):
                 mine = [row for row in rows if row["layer"] == layer]
-                axes.plot([row["labels"] for row in mine], [row[key] for row in mine], "o-",
-                          label=layer, markersize=3)  # fmt: skip
+                axes.plot(
+                    [row["labels"] for row in mine],
+                    [row[key] for row in mine],
+                    "o-",
+                    label=layer,
+                    markersize=3,
+                )
             axes.set(title=title, xlabel="labels", xscale="log", yscale="log")
 
 
@@ -172,13 +197,24 @@ def _draw_front(axes: Any, points: Sequence[Point]) -> None:
     best = front(points)
     least = _least_shown(points)
     shown = [point for point in best if point.quality >= least]
-    axes.step([point.cost for point in shown], [point.quality for point in shown],
-              where="post", color="0.8", lw=1, zorder=0)  # fmt: skip
+    axes.step(
+        [point.cost for point in shown],
+        [point.quality for point in shown],
+        where="post",
+        color="0.8",
+        lw=1,
+        zorder=0,
+    )
     for ours, color, label in ((True, OURS, "xmtc"), (False, OTHERS, "others")):
         mine = [point for point in points if point.ours == ours]
         some = [point for point in mine if point.quality >= least]
-        axes.scatter([point.cost for point in some], [point.quality for point in some],
-                     s=14, color=color, label=label)  # fmt: skip
+        axes.scatter(
+            [point.cost for point in some],
+            [point.quality for point in some],
+            s=14,
+            color=color,
+            label=label,
+        )
         below = [point.cost for point in mine if point.quality < least]
         axes.scatter(below, [least] * len(below), s=14, color=color, marker="v")
     axes.legend(frameon=False, fontsize=7)
@@ -194,15 +230,21 @@ def _name_points(axes: Any, points: Sequence[Point]) -> None:
     least = _least_shown(points)
     scale = 72 / axes.figure.dpi
     frame, legend = (scale * part.get_window_extent().extents for part in (axes, axes.get_legend()))
-    at = {point: scale * axes.transData.transform((point.cost, max(point.quality, least)))
-          for point in points}  # fmt: skip
+    at = {
+        point: scale * axes.transData.transform((point.cost, max(point.quality, least)))
+        for point in points
+    }
     dots = [[x - DOT, y - DOT, x + DOT, y + DOT] for x, y in at.values()]
     texts = [legend]
     for point, name in _names(points, least).items():
         boxes = [_box(at[point], place, name) for place in PLACES]
-        faults = [place * FAR + MISTAKEN * _covered(box, dots) + OVER * _covered(box, texts)
-                  + OUTSIDE * (not _inside(box, frame))
-                  for place, box in enumerate(boxes)]  # fmt: skip
+        faults = [
+            place * FAR
+            + MISTAKEN * _covered(box, dots)
+            + OVER * _covered(box, texts)
+            + OUTSIDE * (not _inside(box, frame))
+            for place, box in enumerate(boxes)
+        ]
         which = faults.index(min(faults))
         texts.append(boxes[which])
         _annotate(axes, name, (point.cost, max(point.quality, least)), PLACES[which], point.ours)
@@ -214,9 +256,16 @@ def _annotate(
     """The name in the colour of its dot, with a line to it where it is not near."""
     (side, up), color = place, OURS if ours else OTHERS
     line = {"arrowstyle": "-", "lw": 0.4, "color": color, "shrinkA": 0, "shrinkB": 1}
-    axes.annotate(name, at, xytext=place, fontsize=NAME, textcoords="offset points", color=color,
-                  ha="left" if side > 0 else "right",
-                  arrowprops=line if abs(up) >= NEAR else None)  # fmt: skip
+    axes.annotate(
+        name,
+        at,
+        xytext=place,
+        fontsize=NAME,
+        textcoords="offset points",
+        color=color,
+        ha="left" if side > 0 else "right",
+        arrowprops=line if abs(up) >= NEAR else None,
+    )
 
 
 def _names(points: Sequence[Point], least: float) -> dict[Point, str]:
@@ -224,8 +273,9 @@ def _names(points: Sequence[Point], least: float) -> dict[Point, str]:
     others = sorted((point.quality, point) for point in points if not point.ours)
     named = dict.fromkeys([*front(points), *(point for _, point in others[-1:])])
     names = {point: point.name for point in named if point.quality >= least}
-    return names | {point: f"{point.name}, {point.quality:.1f}"
-                    for point in points if point.quality < least}  # fmt: skip
+    return names | {
+        point: f"{point.name}, {point.quality:.1f}" for point in points if point.quality < least
+    }
 
 
 def _box(at: Sequence[float], place: tuple[int, int], name: str) -> list[float]:
@@ -242,8 +292,10 @@ def _inside(box: Sequence[float], frame: Sequence[float]) -> bool:
 
 def _covered(box: Sequence[float], others: Sequence[Sequence[float]]) -> int:
     """How many of the others it covers at least in part."""
-    return sum(box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
-               for other in others)  # fmt: skip
+    return sum(
+        box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
+        for other in others
+    )
 
 
 def front(points: Sequence[Point]) -> list[Point]:
@@ -256,22 +308,36 @@ def front(points: Sequence[Point]) -> list[Point]:
 
 
 def draw_deciles(
-    panels: Mapping[str, Sequence[tuple[str, Sequence[float]]]], path: Path,
+    panels: Mapping[str, Sequence[tuple[str, Sequence[float]]]],
+    path: Path,
     records: Sequence[Record],
-) -> None:  # fmt: skip
+) -> None:
     """What labels add to P@5 by frequency: a panel for each data set, a line for each system, which
     has the same colour in all of them."""
     names = dict.fromkeys(name for lines in panels.values() for name, _ in lines)
-    look = {name: (f"C{place % 10}", ("-", "--")[place // 10 % 2])
-            for place, name in enumerate(names)}  # fmt: skip
+    look = {
+        name: (f"C{place % 10}", ("-", "--")[place // 10 % 2]) for place, name in enumerate(names)
+    }
     with _figure(len(panels), path, records) as all_axes:
         for axes, (data, lines) in zip(all_axes, panels.items(), strict=True):
             for name, parts in lines:
                 color, style = look[name]
-                axes.plot(range(1, len(parts) + 1), parts, style, marker="o", markersize=2, lw=1,
-                          color=color, label=name)  # fmt: skip
-            axes.set(title=data, ylabel="part of P@5", ylim=(0, None),
-                     xlabel="labels by frequency, in ten parts as often carried")  # fmt: skip
+                axes.plot(
+                    range(1, len(parts) + 1),
+                    parts,
+                    style,
+                    marker="o",
+                    markersize=2,
+                    lw=1,
+                    color=color,
+                    label=name,
+                )
+            axes.set(
+                title=data,
+                ylabel="part of P@5",
+                ylim=(0, None),
+                xlabel="labels by frequency, in ten parts as often carried",
+            )
             axes.legend(frameon=False, fontsize=6)
 
 

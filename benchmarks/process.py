@@ -66,7 +66,8 @@ def alone(work: Callable[..., T], *arguments: Any, minutes: float | None = None)
 
     minutes: it is ended after so many, and gets no more than its share of the memory.
     """
-    context, start = multiprocessing.get_context("spawn"), time.monotonic()
+    context = multiprocessing.get_context("spawn")
+    start = time.monotonic()
     try:
         with ProcessPoolExecutor(1, context, _set_limits, (minutes,)) as pool:
             return pool.submit(work, *arguments).result()

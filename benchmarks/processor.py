@@ -11,7 +11,8 @@ _FILE = Path("/proc/cpuinfo")
 def name() -> str:
     """As the processor calls itself; family and model, because a cloud calls many by one name."""
     found = _field("model name") or platform.processor() or platform.machine()
-    family, model = _field("cpu family"), _field("model")
+    family = _field("cpu family")
+    model = _field("model")
     return f"{found} (family {family}, model {model})" if family and model else found
 
 
@@ -27,8 +28,11 @@ def _field(what: str) -> str:
         lines = _FILE.read_text(encoding="utf-8").splitlines()
     except OSError:
         return ""
-    found = [value.strip() for key, _, value in (line.partition(":") for line in lines)
-             if key.strip() == what]  # fmt: skip
+    found = [
+        value.strip()
+        for key, _, value in (line.partition(":") for line in lines)
+        if key.strip() == what
+    ]
     return found[0] if found else ""
 
 

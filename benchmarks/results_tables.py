@@ -52,8 +52,11 @@ def in_sum(cells: Cells) -> str:
         if ours and peer:
             tree = next((row for row in rows if row[0] == "linear_tree"), None)
             ahead = round(float(ours[1]["P@5"]) - float(peer[1]["P@5"]), 1)
-            best = (f"{_name(*ours[:2])} {_reached(ours)}", _reached(tree),
-                    f"{_title(peer[0])} {_reached(peer)}")  # fmt: skip
+            best = (
+                f"{_name(*ours[:2])} {_reached(ours)}",
+                _reached(tree),
+                f"{_title(peer[0])} {_reached(peer)}",
+            )
             lines.append([f"[{data}](#{data})", *best, f"{ahead:+.1f}" if ahead else "level"])
     columns = ["P@5 (training)", "best of ours", "one `linear_tree`", "best peer", "ours ahead by"]
     return markdown(columns, lines) if lines else ""
@@ -69,12 +72,18 @@ def _reached(row: Row | None) -> str:
 
 def _section(data: str, cells: Cells) -> str:
     rows = measured(cells, data)
-    claims = results.check([{**row, "data": data, "key": key, "system": _title(key)}
-                            for key, row, _ in rows])  # fmt: skip
+    claims = results.check(
+        [{**row, "data": data, "key": key, "system": _title(key)} for key, row, _ in rows]
+    )
     parts = [
-        f"## {data}", *([_table(data, rows)] if rows else []), *_notes(rows), _missing(data, cells),
-        *([claims_table(claims)] if claims else []), leads_table(data, cells), *_sources(rows),
-    ]  # fmt: skip
+        f"## {data}",
+        *([_table(data, rows)] if rows else []),
+        *_notes(rows),
+        _missing(data, cells),
+        *([claims_table(claims)] if claims else []),
+        leads_table(data, cells),
+        *_sources(rows),
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -161,11 +170,15 @@ def _notes(rows: Sequence[Row]) -> list[str]:
     if any(row.get("threads") == 1 for _, row, _ in rows):
         notes.append(f"{ONE.strip()} one thread, in training and in ms/text.")
     if not all(same_defaults(row) for key, row, _ in rows if key in results.OURS):
-        notes.append("† with the default settings of its commit, which differ from today's or are "
-                     "not known; of auto, with fewer models to try.")  # fmt: skip
+        notes.append(
+            "† with the default settings of its commit, which differ from today's or are "
+            "not known; of auto, with fewer models to try."
+        )
     if not all(same_features(key, row) for key, row, _ in rows):
-        notes.append(f"{FEWER.strip()} given features without words that occur in a single text, "
-                     "which our systems read.")  # fmt: skip
+        notes.append(
+            f"{FEWER.strip()} given features without words that occur in a single text, "
+            "which our systems read."
+        )
     return notes
 
 
@@ -175,12 +188,17 @@ def _missing(data: str, cells: Cells) -> str:
     left = [_title(key) for key in wanted if (data, key) not in cells]
     if data not in (FIRST, "yso-finna-en") and not best_two(cells):
         left.append(f"the best two neural systems of {FIRST}, once all of them are measured there")
-    again = [key for key in wanted if (data, key) in cells
-             and not results.is_fit(key, *cells[data, key], ALLOWED)]  # fmt: skip
+    again = [
+        key
+        for key in wanted
+        if (data, key) in cells and not results.is_fit(key, *cells[data, key], ALLOWED)
+    ]
     ours = [key for key in again if key in results.OURS]
     old = [key for key in ours if not same_defaults(cells[data, key][0])]
-    more = (f"with two threads and {ALLOWED.minutes:g} minutes (auto twice as many), or for what "
-            "its row lacks")  # fmt: skip
+    more = (
+        f"with two threads and {ALLOWED.minutes:g} minutes (auto twice as many), or for what "
+        "its row lacks"
+    )
     said = {
         "Not measured yet": left,
         "To be measured again, with the settings of today": [_title(key) for key in old],
@@ -201,8 +219,10 @@ def leads_table(data: str, cells: Cells, where: Path = RESULTS) -> str:
                 found.setdefault((row["system"], row["peer"]), (row, record))
     if not found:
         return ""
-    lines = [[f"{ours} ahead of {peer}", *(_lead(row, name) for name in QUALITY)]
-             for (ours, peer), (row, _) in found.items()]  # fmt: skip
+    lines = [
+        [f"{ours} ahead of {peer}", *(_lead(row, name) for name in QUALITY)]
+        for (ours, peer), (row, _) in found.items()
+    ]
     table = markdown(["points, and their 95 % interval over the same texts", *QUALITY], lines)
     return f"{table}\n\n{captions(record for _, record in found.values())}"
 
@@ -229,8 +249,9 @@ def _sources(rows: Sequence[Row]) -> list[str]:
         then = f" (trained at {trained})" if known else ""  # members of an ensemble: at several
         of.setdefault(captions([record]), []).append(_title(key) + then)
     said = "\n".join(f"- {'; '.join(names)}: {line}" for line, names in of.items())
-    return [f"<details><summary>Commands, commits, machine and seed</summary>\n\n{said}\n\n"
-            "</details>"]  # fmt: skip
+    return [
+        f"<details><summary>Commands, commits, machine and seed</summary>\n\n{said}\n\n</details>"
+    ]
 
 
 READING = (
@@ -251,8 +272,7 @@ def in_short(cells: Cells, plot: str, more: str) -> str:
         return ""
     data = rows[0][1]["data"]
     shown = len(QUALITY) + IN_SHORT
-    lines = [[_name(key, row), *_figures(key, row, QUALITY)[:shown]]
-             for key, row, _ in rows]  # fmt: skip
+    lines = [[_name(key, row), *_figures(key, row, QUALITY)[:shown]] for key, row, _ in rows]
     machines = dict.fromkeys(
         f"{record['machine']['cores']} cores of {record['machine']['cpu']}" for _, _, record in rows
     )
@@ -261,15 +281,21 @@ def in_short(cells: Cells, plot: str, more: str) -> str:
     older = any(not same_defaults(row) for key, row, _ in rows if key in results.OURS)
     then = "†: with default settings of before. " * older
     roughly = ": compare times across them roughly" if len(machines) > 1 else ""
-    mixed = [f"The {_title(key)} weighs {_weights(row)}; its time is that of all "
-             f"{len(row['weights'])} models that it was offered. " for key, row, _ in rows
-             if "weights" in row]  # fmt: skip
+    mixed = [
+        f"The {_title(key)} weighs {_weights(row)}; its time is that of all "
+        f"{len(row['weights'])} models that it was offered. "
+        for key, row, _ in rows
+        if "weights" in row
+    ]
     table = markdown([f"{data}, test set", *QUALITY, *COSTS[:IN_SHORT]], lines)
-    return "\n\n".join([
-        table, f"![P@5 by time of training]({plot})",
-        f"{READING} On {' or '.join(machines)}, no graphics processor{roughly}. "
-        f"{given} {then}{''.join(mixed)}[All that was measured, and how]({more})."
-    ])  # fmt: skip
+    return "\n\n".join(
+        [
+            table,
+            f"![P@5 by time of training]({plot})",
+            f"{READING} On {' or '.join(machines)}, no graphics processor{roughly}. "
+            f"{given} {then}{''.join(mixed)}[All that was measured, and how]({more}).",
+        ]
+    )
 
 
 def _weights(row: Measurement) -> str:
@@ -328,8 +354,10 @@ def decile_rows(cells: Cells) -> dict[str, list[Row]]:
 
 def decile_lines(cells: Cells) -> dict[str, list[tuple[str, list[float]]]]:
     """What `plots.draw_deciles` draws."""
-    return {data: [(_title(key), row["deciles"]) for key, row, _ in rows]
-            for data, rows in decile_rows(cells).items()}  # fmt: skip
+    return {
+        data: [(_title(key), row["deciles"]) for key, row, _ in rows]
+        for data, rows in decile_rows(cells).items()
+    }
 
 
 def frequencies(where: Path = RESULTS) -> list[tuple[Measurement, Record]]:
@@ -349,8 +377,13 @@ def plots_of(cells: Cells, time: str, latency: str, deciles: str, zipf: str) -> 
         f"![what labels add to P@5, from frequent to rare]({deciles})": bool(decile_rows(cells)),
         f"![texts by rank of the label]({zipf})": bool(frequencies()),
     }
-    left = {"P@5 by label frequency": (bool(decile_rows(cells)), f"{OWN.replace('_', ' ')}"),
-            "label frequencies": (bool(frequencies()), "quality label_frequency")}  # fmt: skip
-    missing = [f"*Not measured yet: {what}, `python benchmarks/run.py {command}`.*"
-               for what, (there, command) in left.items() if not there]  # fmt: skip
+    left = {
+        "P@5 by label frequency": (bool(decile_rows(cells)), f"{OWN.replace('_', ' ')}"),
+        "label frequencies": (bool(frequencies()), "quality label_frequency"),
+    }
+    missing = [
+        f"*Not measured yet: {what}, `python benchmarks/run.py {command}`.*"
+        for what, (there, command) in left.items()
+        if not there
+    ]
     return "\n\n".join([*(line for line, there in wanted.items() if there), *missing])

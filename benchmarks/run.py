@@ -90,18 +90,25 @@ def _run_or_say(asked: argparse.Namespace, kind: str, name: str, home: Path) -> 
 def _run_cells(asked: argparse.Namespace, home: Path, hours: float) -> int:
     """Those without a fit record, each once, until one would not end in time."""
     results = cast(Any, _load("quality", RESULTS, home))
-    end, code, tried = time.monotonic() + 3600 * hours, 0, set()
+    end = time.monotonic() + 3600 * hours
+    code = 0
+    tried = set()
     if record.source()["dirty"]:
         say("There are changes that are not committed: what is measured now will not count.")
     while True:
-        left = [cell for cell in results.pending(_options(asked), home / "results")
-                if cell[:2] not in tried]  # fmt: skip
+        left = [
+            cell
+            for cell in results.pending(_options(asked), home / "results")
+            if cell[:2] not in tried
+        ]
         if not left:
             return code
         data, model, minutes = left[0]
         if time.monotonic() + 60 * minutes > end:
-            say(f"{len(left)} cells are left; the next, {data} {model}, takes about {minutes:.0f} "
-                "minutes.")  # fmt: skip
+            say(
+                f"{len(left)} cells are left; the next, {data} {model}, takes about {minutes:.0f} "
+                "minutes."
+            )
             return code
         tried.add((data, model))
         cell = partial(_run_cell, asked, data, model, home)
@@ -121,8 +128,10 @@ def _run_cell(asked: argparse.Namespace, data: str, model: str, home: Path) -> i
     if asked.kind not in ("quality", "all"):
         raise BenchmarkError(f"{asked.kind} {data} takes no model: only quality DATASET MODEL.")
     settings = _load("quality", RESULTS, home).SETTINGS
-    for what, name, known in (("data set", data, settings["data"]),
-                              ("system", model, settings["systems"])):  # fmt: skip
+    for what, name, known in (
+        ("data set", data, settings["data"]),
+        ("system", model, settings["systems"]),
+    ):
         if name not in known:
             hint = did_you_mean(name, known) or f": there are {', '.join(known)}."
             raise BenchmarkError(f"no {what} {name!r}{hint}")
@@ -133,9 +142,18 @@ def _run_cell(asked: argparse.Namespace, data: str, model: str, home: Path) -> i
 def _options(asked: argparse.Namespace) -> Options:
     if not asked.data.is_dir():
         raise BenchmarkError(f"no folder {asked.data}: say where the data is with --data FOLDER.")
-    return Options(asked.data, asked.repeats, asked.threads, asked.subset, asked.seed,
-                   tuple(asked.only), tuple(asked.systems), asked.limit_minutes,
-                   asked.minutes, asked.work)  # fmt: skip
+    return Options(
+        asked.data,
+        asked.repeats,
+        asked.threads,
+        asked.subset,
+        asked.seed,
+        tuple(asked.only),
+        tuple(asked.systems),
+        asked.limit_minutes,
+        asked.minutes,
+        asked.work,
+    )
 
 
 def _run(asked: argparse.Namespace, kind: str, name: str | None, home: Path) -> int:
@@ -153,27 +171,45 @@ def _run(asked: argparse.Namespace, kind: str, name: str | None, home: Path) -> 
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="benchmarks/run.py", description=__doc__,
-                                     formatter_class=argparse.RawTextHelpFormatter)  # fmt: skip
+    parser = argparse.ArgumentParser(
+        prog="benchmarks/run.py", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("kind", choices=[*KINDS, "all", "list"])
     parser.add_argument("name", nargs="?", help="which one, `list` shows them; or a data set")
     parser.add_argument("model", nargs="?", help="with quality and a data set: this model")
-    parser.add_argument("--budget", type=float, metavar="HOURS",
-                        help="with all: missing cells of the results, so long")  # fmt: skip
+    parser.add_argument(
+        "--budget",
+        type=float,
+        metavar="HOURS",
+        help="with all: missing cells of the results, so long",
+    )
     parser.add_argument("--data", type=Path, default=Options.data, help="folder of the data sets")
     parser.add_argument("--repeats", type=_positive, default=Options.repeats, help="rounds")
     parser.add_argument("--threads", type=_positive, default=Options.threads)
     parser.add_argument("--seed", type=int, default=Options.seed)
-    parser.add_argument("--subset", type=_positive, metavar="TEXTS",
-                        help="train on the first TEXTS only, for a quick try")  # fmt: skip
+    parser.add_argument(
+        "--subset",
+        type=_positive,
+        metavar="TEXTS",
+        help="train on the first TEXTS only, for a quick try",
+    )
     parser.add_argument("--only", nargs="+", default=[], metavar="DATA", help="these data sets")
     parser.add_argument("--systems", nargs="+", default=[], metavar="NAME", help="these systems")
-    parser.add_argument("--limit-minutes", type=float, default=Options.limit_minutes,
-                        help="stop a peer that needs longer")  # fmt: skip
-    parser.add_argument("--minutes", type=float, default=Options.minutes,
-                        help="of training, for each neural system")  # fmt: skip
-    parser.add_argument("--work", type=Path, default=Options.work,
-                        help="folder that keeps models which take long to train")  # fmt: skip
+    parser.add_argument(
+        "--limit-minutes",
+        type=float,
+        default=Options.limit_minutes,
+        help="stop a peer that needs longer",
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=Options.minutes, help="of training, for each neural system"
+    )
+    parser.add_argument(
+        "--work",
+        type=Path,
+        default=Options.work,
+        help="folder that keeps models which take long to train",
+    )
     parser.add_argument("--no-record", action="store_true", help="keep nothing of this run")
     return parser
 

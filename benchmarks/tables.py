@@ -30,13 +30,18 @@ def peers(found: Sequence[Record]) -> str:
     rows = [cells[cell][0] for cell in sorted(cells, key=_order)]
     one = [row for row in rows if row["trees"] < 3 and row["system"] != RAW]
     three = [row for row in rows if row["trees"] == 3]
-    return "\n\n".join([
-        *(f"{title}:\n\n{_peers_table(part)}"
-          for title, part in (("One tree", one), ("Three trees", three)) if part),
-        *map(_raw_sentence, (row for row in rows if row["system"] == RAW)),
-        claims_table(check(rows)),
-        captions(record for _, record in cells.values()),
-    ])  # fmt: skip
+    return "\n\n".join(
+        [
+            *(
+                f"{title}:\n\n{_peers_table(part)}"
+                for title, part in (("One tree", one), ("Three trees", three))
+                if part
+            ),
+            *map(_raw_sentence, (row for row in rows if row["system"] == RAW)),
+            claims_table(check(rows)),
+            captions(record for _, record in cells.values()),
+        ]
+    )
 
 
 def newest_cells(found: Sequence[Record]) -> dict[Cell, tuple[Measurement, Record]]:
@@ -57,9 +62,20 @@ def _order(cell: Cell) -> tuple[int, int, int]:
 
 
 def _peers_table(rows: Sequence[Measurement]) -> str:
-    columns = ["test set", "system", "fit s (cpu s)", "rank s", "one text ms, p50 / p99", "MB",
-               "peak MB", "P@1/3/5", "nDCG@5", "PSP@1/3/5"]  # fmt: skip
-    lines, before = [], ""
+    columns = [
+        "test set",
+        "system",
+        "fit s (cpu s)",
+        "rank s",
+        "one text ms, p50 / p99",
+        "MB",
+        "peak MB",
+        "P@1/3/5",
+        "nDCG@5",
+        "PSP@1/3/5",
+    ]
+    lines = []
+    before = ""
     for row in rows:
         shown = row["data"] if row["data"] != before else ""
         lines.append([shown, f"{row['system']} {_version(row)}".strip(), *_figures(row)])
@@ -88,8 +104,10 @@ def _figures(row: Measurement) -> list[str]:
 
 
 def _raw_sentence(row: Measurement) -> str:
-    return (f"From raw text, one at a time, on one thread ({row['data']}, `xmtc.predict`): p50 "
-            f"{short(row['single_p50_ms'])} ms, p99 {short(row['single_p99_ms'])} ms.")  # fmt: skip
+    return (
+        f"From raw text, one at a time, on one thread ({row['data']}, `xmtc.predict`): p50 "
+        f"{short(row['single_p50_ms'])} ms, p99 {short(row['single_p99_ms'])} ms."
+    )
 
 
 def growth(found: Sequence[Record], plot: str) -> str:
@@ -101,9 +119,14 @@ def growth(found: Sequence[Record], plot: str) -> str:
     columns |= {"fit_cpu_seconds": "cpu s", "peak_mb": "peak MB", "rank_ms": "ms per text"}
     lines = [[short(row[name]) for name in columns] for row in record["measurements"]]
     claims = [Claim(**claim) for claim in record["claims"]]
-    return "\n\n".join([f"![training time, memory and time per text by size]({plot})",
-                        markdown(list(columns.values()), lines), claims_table(claims),
-                        captions([record])])  # fmt: skip
+    return "\n\n".join(
+        [
+            f"![training time, memory and time per text by size]({plot})",
+            markdown(list(columns.values()), lines),
+            claims_table(claims),
+            captions([record]),
+        ]
+    )
 
 
 def clustering(found: Sequence[Record]) -> str:
@@ -111,23 +134,32 @@ def clustering(found: Sequence[Record]) -> str:
     if not found:
         return none_yet("speed clustering")
     (row,) = found[0]["measurements"]
-    return (f"{row['labels']:,} labels described by {row['nonzeros']:,} non-zeros in "
-            f"{row['features']:,} features: clustered in {short(row['seconds'])} s "
-            f"({short(row['cpu_seconds'])} cpu s), with {short(row['peak_mb'])} MB beside the "
-            f"{short(row['vectors_mb'])} MB of the vectors.\n\n{captions(found[:1])}")  # fmt: skip
+    return (
+        f"{row['labels']:,} labels described by {row['nonzeros']:,} non-zeros in "
+        f"{row['features']:,} features: clustered in {short(row['seconds'])} s "
+        f"({short(row['cpu_seconds'])} cpu s), with {short(row['peak_mb'])} MB beside the "
+        f"{short(row['vectors_mb'])} MB of the vectors.\n\n{captions(found[:1])}"
+    )
 
 
 def plan(found: Sequence[Record]) -> str:
     """What was told of trainings beside what they took, from one record."""
     if not found:
         return none_yet("memory plan")
-    columns = ["kind", "data", "plan itself, cpu s", "training told / true, cpu s",
-               "peak told / true, MB"]  # fmt: skip
+    columns = [
+        "kind",
+        "data",
+        "plan itself, cpu s",
+        "training told / true, cpu s",
+        "peak told / true, MB",
+    ]
     lines = []
     for row in found[0]["measurements"]:
         cells = []
-        for what, told, true in (("time", "told_cpu_s", "train_cpu_s"),
-                                 ("memory", "told_mb", "peak_mb")):  # fmt: skip
+        for what, told, true in (
+            ("time", "told_cpu_s", "train_cpu_s"),
+            ("memory", "told_mb", "peak_mb"),
+        ):
             ratio = row[f"{what}_ratio"]
             shown = f"{ratio:.2f}" if WITHIN[0] <= ratio <= WITHIN[1] else f"**{ratio:.2f}**"
             cells.append(f"{short(row[told])} / {short(row[true])} ({shown})")
@@ -167,8 +199,10 @@ def captions(found: Iterable[Record]) -> str:
 
 def _caption(record: Record) -> str:
     machine = record["machine"]
-    return (f"*`{record['command']}`, commit {record['commit'][:9]}, {record['date'][:10]}, "
-            f"{machine['cores']} cores of {machine['cpu']}, seed {record['seed']}.*")  # fmt: skip
+    return (
+        f"*`{record['command']}`, commit {record['commit'][:9]}, {record['date'][:10]}, "
+        f"{machine['cores']} cores of {machine['cpu']}, seed {record['seed']}.*"
+    )
 
 
 def markdown(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> str:

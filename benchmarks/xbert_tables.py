@@ -18,13 +18,25 @@ def stages(found: Sequence[Record], plot: str) -> str:
     cells = newest(found, [xbert.SYSTEMS[key] for key in xbert.STAGES])
     if not cells:
         return none_yet("quality xbert")
-    columns = ["test set", "label vectors, matcher", "clusters", "trained min (epochs)",
-               "match P@1/3/5", "rank P@1/3/5"]  # fmt: skip
+    columns = [
+        "test set",
+        "label vectors, matcher",
+        "clusters",
+        "trained min (epochs)",
+        "match P@1/3/5",
+        "rank P@1/3/5",
+    ]
     lines = [
-        [row["data"], row["system"], short(row["clusters"]), _minutes(row),
-         _figures(row, "match_P"), _figures(row, "P")]
+        [
+            row["data"],
+            row["system"],
+            short(row["clusters"]),
+            _minutes(row),
+            _figures(row, "match_P"),
+            _figures(row, "P"),
+        ]
         for row, _ in cells.values()
-    ]  # fmt: skip
+    ]
     curves = [f"![P@k of clusters by minute of training]({plot})"] if curves_of(found) else []
     return "\n\n".join([markdown(columns, lines), *curves, _captions(cells)])
 
@@ -36,14 +48,33 @@ def beside_others(found: Sequence[Record]) -> str:
         return none_yet("quality xbert")
     rows = [row for row, _ in cells.values()]
     base = {row["data"]: row for row in rows if row["system"] == xbert.PARABEL_3}
-    columns = ["test set", "system", "trained min", "MB", "texts/s", "P@1/3/5", "R@1/3/5",
-               "above Parabel T=3, %"]  # fmt: skip
-    lines = [[row["data"], row["system"], _minutes(row), short(row["model_mb"]),
-              short(row["texts_per_second"]), _figures(row, "P"), _figures(row, "R"),
-              gains(row, base.get(row["data"]))] for row in rows]  # fmt: skip
+    columns = [
+        "test set",
+        "system",
+        "trained min",
+        "MB",
+        "texts/s",
+        "P@1/3/5",
+        "R@1/3/5",
+        "above Parabel T=3, %",
+    ]
+    lines = [
+        [
+            row["data"],
+            row["system"],
+            _minutes(row),
+            short(row["model_mb"]),
+            short(row["texts_per_second"]),
+            _figures(row, "P"),
+            _figures(row, "R"),
+            gains(row, base.get(row["data"])),
+        ]
+        for row in rows
+    ]
     claims = xbert.check(rows)
-    return "\n\n".join([markdown(columns, lines), *([claims_table(claims)] if claims else []),
-                        _captions(cells)])  # fmt: skip
+    return "\n\n".join(
+        [markdown(columns, lines), *([claims_table(claims)] if claims else []), _captions(cells)]
+    )
 
 
 def gains(row: Measurement, base: Measurement | None) -> str:
@@ -59,8 +90,9 @@ def ensembles(found: Sequence[Record], plot: str) -> str:
     bars = bars_of(found)
     if not bars:
         return none_yet("quality xbert")
-    return "\n\n".join([f"![points that ensembles gain on the best single model]({plot})",
-                        *map(_sentence, bars)])  # fmt: skip
+    return "\n\n".join(
+        [f"![points that ensembles gain on the best single model]({plot})", *map(_sentence, bars)]
+    )
 
 
 # Data set and ranker, points gained by each ensemble at P@1, P@3 and P@5, and the records.
@@ -69,14 +101,16 @@ Bars = tuple[str, dict[str, list[float]], list[Record]]
 
 def bars_of(found: Sequence[Record]) -> list[Bars]:
     """For each data set and ranker with all of them: three ensembles over the best single model."""
-    cells, bars = _second(found), []
+    cells = _second(found)
+    bars = []
     for data in dict.fromkeys(data for data, _ in cells):
         for ranker, title in xbert.RANKERS.items():
             names = [xbert.name_of(*how) for how in xbert.TOGETHER.values() if how[0] == ranker]
             if not all((data, name) in cells for name in names):
                 continue
             rows = {name: cells[data, name][0] for name in names}
-            many, six = names[2:], rows[names[-1]]
+            many = names[2:]
+            six = rows[names[-1]]
             best = max(six.get("alone") or [rows[name] for name in names[:2]], key=xbert.mean_of)
             points = {name: [rows[name][f"P@{k}"] - best[f"P@{k}"] for k in KS] for name in many}
             records = [cells[data, name][1] for name in names]
@@ -90,9 +124,11 @@ def _sentence(bars: Bars) -> str:
     *threes, six = means
     best = max(threes, key=lambda name: means[name])
     verdict = "beats" if means[six] > means[best] else "does not beat"
-    return (f"{title}: two kinds of label vectors and three seeds ({means[six]:+.2f} points on "
-            f"average over P@1, P@3, P@5) {verdict} three seeds of one kind ({best}: "
-            f"{means[best]:+.2f}).")  # fmt: skip
+    return (
+        f"{title}: two kinds of label vectors and three seeds ({means[six]:+.2f} points on "
+        f"average over P@1, P@3, P@5) {verdict} three seeds of one kind ({best}: "
+        f"{means[best]:+.2f})."
+    )
 
 
 def curves_of(found: Sequence[Record]) -> list[tuple[Measurement, Record]]:

@@ -401,7 +401,8 @@ def table(rows: Iterable[tuple[str, ...]]) -> str:
 
 def figures(split: Split) -> Iterator[tuple[str, str]]:
     """The lines of the README's table."""
-    train, test = texts_per_label(split.train), texts_per_label(split.test)
+    train = texts_per_label(split.train)
+    test = texts_per_label(split.test)
     yield "texts, train / test", slashed(len(split.train), len(split.test))
     yield "labels, all / in train / in test", slashed(len(train | test), len(train), len(test))
     per_text = slashed(labels_per_text(split.train), labels_per_text(split.test))

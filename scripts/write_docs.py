@@ -28,7 +28,8 @@ from benchmarks.quality import _standing, negatives
 from benchmarks.record import Record, records
 
 ROOT = Path(__file__).resolve().parents[1]
-MODELS, HOW_TO = ROOT / "docs" / "models", ROOT / "docs" / "how-to"
+MODELS = ROOT / "docs" / "models"
+HOW_TO = ROOT / "docs" / "how-to"
 PLOT = MODELS / "linear_tree_growth.svg"
 CURVES = MODELS / "lightxml_curves.svg"
 NEGATIVES = MODELS / "lightxml_negatives.svg"
@@ -78,8 +79,11 @@ def stale_plots() -> dict[Path, Callable[[], None]]:
     """The plots that have to be drawn anew, and how."""
     growth = records("speed_growth")[:1]
     curves = neural_tables.curves_of(records("quality_lightxml"))
-    bars = list(neural_tables.newest(records("quality_negatives"),
-                                     list(negatives.VARIANTS.values())).values())  # fmt: skip
+    bars = list(
+        neural_tables.newest(
+            records("quality_negatives"), list(negatives.VARIANTS.values())
+        ).values()
+    )
     losses = gudn_tables.curves_of(records("quality_gudn"))
     parts = list(aplc_tables.ablation_cells(records("quality_aplc_ablation")).values())
     layer = records("speed_adaptive")[:1]
@@ -112,12 +116,16 @@ def stale_plots() -> dict[Path, Callable[[], None]]:
         ),
         *_plots_of_results(),
     ]
-    return {path: draw for path, made_of, draw in every
-            if made_of and not plots.is_fresh(path, *made_of)}  # fmt: skip
+    return {
+        path: draw
+        for path, made_of, draw in every
+        if made_of and not plots.is_fresh(path, *made_of)
+    }
 
 
 def _plots_of_results() -> list[tuple[Path, list[Record], Callable[[], None]]]:
-    cells, made = _standing.standing(), results_tables
+    cells = _standing.standing()
+    made = results_tables
     every = neural_tables.records_of(list(cells.values()))
     short = made.shown_in_short(cells)
     tenths = neural_tables.records_of(
@@ -127,7 +135,8 @@ def _plots_of_results() -> list[tuple[Path, list[Record], Callable[[], None]]]:
     counts = made.frequencies()
     by_time, by_latency = (made.panels(cells, what) for what in ("train_seconds", "single_p50_ms"))
     one = made.panels(cells, "train_seconds", [row["data"] for _, row, _ in short[:1]])
-    time, latency = "training, s", "one text, ms"
+    time = "training, s"
+    latency = "one text, ms"
     return [
         (BY_TIME, every, lambda: plots.draw_fronts(by_time, time, BY_TIME, every)),
         (BY_LATENCY, every, lambda: plots.draw_fronts(by_latency, latency, BY_LATENCY, every)),
@@ -143,14 +152,16 @@ def _plots_of_results() -> list[tuple[Path, list[Record], Callable[[], None]]]:
 
 def _measured(path: Path) -> str:
     """The page with the tables of its measurements."""
-    page, newest = path.read_text(encoding="utf-8"), records
+    page = path.read_text(encoding="utf-8")
+    newest = records
     if path.name == "README.md":
         plot, more = (str(each.relative_to(ROOT)) for each in (IN_SHORT, RESULTS))
         text = results_tables.in_short(_standing.standing(), plot, more)
         page = _fill(page, "results", text)
         return _fill(page, "demo table", tables.demo(newest("quality_demo")))
     if path == RESULTS:
-        cells, names = _standing.standing(), (BY_TIME, BY_LATENCY, DECILES, FREQUENCY)
+        cells = _standing.standing()
+        names = (BY_TIME, BY_LATENCY, DECILES, FREQUENCY)
         page = _fill(page, "plots", results_tables.plots_of(cells, *(each.name for each in names)))
         page = _fill(page, "in sum", results_tables.in_sum(cells))
         return _fill(page, "results", results_tables.page(cells))
@@ -201,8 +212,11 @@ def command_line_page() -> str:
 
 def settings_table(kind: str) -> str:
     """Name, default and meaning of each setting of a kind; of a recipe, not those of its kinds."""
-    rows = [row for row in settings_of(module_of(kind).Config())
-            if kind in KINDS or row.name.partition(".")[0] not in KINDS]  # fmt: skip
+    rows = [
+        row
+        for row in settings_of(module_of(kind).Config())
+        if kind in KINDS or row.name.partition(".")[0] not in KINDS
+    ]
     if not rows:
         return "There is nothing to set."
     lines = ["| setting | type | default | what it does |", "|---|---|---|---|"]

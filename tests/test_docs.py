@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from xmtc.data.jsonl import write_jsonl
+from xmtc.data.formats.jsonl import write_jsonl
 from xmtc.data.planted import planted
 from xmtc.models.catalog import KINDS
 

@@ -13,9 +13,10 @@ BELOW = {
     "kernels": set(),
     "core": {"kernels"},
     **{room: {"core", "kernels"} for room in WORKSHOPS},
-    "models": {"core", "kernels", *WORKSHOPS},
-    "cli": {"core", "kernels", "models", *WORKSHOPS},
-    "server": {"core", "kernels", "models", *WORKSHOPS},
+    "models": {"core", "kernels", "planning", *WORKSHOPS},
+    "planning": {"core", "kernels", "models", *WORKSHOPS},
+    "cli": {"core", "kernels", "models", "planning", *WORKSHOPS},
+    "server": {"core", "kernels", "models", "planning", *WORKSHOPS},
 }
 FILES = [path for path in SOURCE.rglob("*.py") if path.parent != SOURCE]
 

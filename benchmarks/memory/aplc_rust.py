@@ -48,9 +48,12 @@ def check(measurements: list[Measurement]) -> list[Claim]:
     )
     return [
         Claim(f"100,978 labels are trained within {GIGABYTES} GB (GB)", memory < GIGABYTES, memory),
-        Claim("skipping tails is not slower than opening all (times the time)", pruned <= whole,
-              pruned / whole),
-    ]  # fmt: skip
+        Claim(
+            "skipping tails is not slower than opening all (times the time)",
+            pruned <= whole,
+            pruned / whole,
+        ),
+    ]
 
 
 def _rank(place: Path, options: Options) -> list[Measurement]:
@@ -58,7 +61,8 @@ def _rank(place: Path, options: Options) -> list[Measurement]:
 
     xmtc.set_threads(options.threads)
     model: Any = xmtc.load(place)
-    texts, k = list(_cells.asked(options, SETTINGS["data"]).texts), SETTINGS["k"]
+    texts = list(_cells.asked(options, SETTINGS["data"]).texts)
+    k = SETTINGS["k"]
     vectors = [model.encode([text]) for text in texts[:300]]
 
     def names(prune: bool) -> Any:
@@ -68,8 +72,12 @@ def _rank(place: Path, options: Options) -> list[Measurement]:
 
     few = {"threads": options.threads}
     return [
-        {"what": "all texts", **few, **_cells.measured(model, options, SETTINGS["data"]),
-         "tails_skipped": model.tails_skipped(texts, k)},
+        {
+            "what": "all texts",
+            **few,
+            **_cells.measured(model, options, SETTINGS["data"]),
+            "tails_skipped": model.tails_skipped(texts, k),
+        },
         {"what": "label side", **few, **latency(names(True), vectors)},
         {"what": "all tails", **few, **latency(names(False), vectors)},
-    ]  # fmt: skip
+    ]

@@ -51,13 +51,20 @@ def check(measurements: list[Measurement]) -> list[Claim]:
     """Peaks beside fixed limits."""
     read = one(measurements, what="read_dataset trn")
     doctor = one(measurements, what="xmtc data doctor trn tst")
-    times, gigabytes = read["peak_bytes"] / read["text_bytes"], doctor["peak_bytes"] / 1e9
+    times = read["peak_bytes"] / read["text_bytes"]
+    gigabytes = doctor["peak_bytes"] / 1e9
     return [
-        Claim(f"reading stays below {TIMES_TEXT_SIZE:g} times the size of the texts (times)",
-              times < TIMES_TEXT_SIZE, times),
-        Claim(f"xmtc data doctor stays below {DOCTOR_GIGABYTES} GB (GB)",
-              gigabytes < DOCTOR_GIGABYTES, gigabytes),
-    ]  # fmt: skip
+        Claim(
+            f"reading stays below {TIMES_TEXT_SIZE:g} times the size of the texts (times)",
+            times < TIMES_TEXT_SIZE,
+            times,
+        ),
+        Claim(
+            f"xmtc data doctor stays below {DOCTOR_GIGABYTES} GB (GB)",
+            gigabytes < DOCTOR_GIGABYTES,
+            gigabytes,
+        ),
+    ]
 
 
 def _peak(program: str, *arguments: str | Path) -> tuple[int, str]:

@@ -31,7 +31,9 @@ SETTINGS: dict[str, Any] = {
         "label side: the walk through clusters and labels and the names, of a vector that is there",
     ],
 }
-GIGABYTES, TEXT_MS, LABELS_MS = 8, 25, 5
+GIGABYTES = 8
+TEXT_MS = 25
+LABELS_MS = 5
 
 
 def run(options: Options) -> list[Measurement]:
@@ -48,10 +50,13 @@ def check(measurements: list[Measurement]) -> list[Claim]:
     labels = one(measurements, what="label side")["single_p50_ms"]
     return [
         Claim(f"100,978 labels are trained within {GIGABYTES} GB (GB)", memory < GIGABYTES, memory),
-        Claim(f"a text of 128 tokens to ranked names within {TEXT_MS} ms, p50 (ms)",
-              text < TEXT_MS, text),
+        Claim(
+            f"a text of 128 tokens to ranked names within {TEXT_MS} ms, p50 (ms)",
+            text < TEXT_MS,
+            text,
+        ),
         Claim(f"of it the label side within {LABELS_MS} ms, p50 (ms)", labels < LABELS_MS, labels),
-    ]  # fmt: skip
+    ]
 
 
 def _rank(place: Path, options: Options) -> list[Measurement]:
@@ -61,7 +66,8 @@ def _rank(place: Path, options: Options) -> list[Measurement]:
     xmtc.set_threads(options.threads)
     model: Any = _cells.with_encoder(xmtc.load(place), int8=True, max_tokens=SETTINGS["tokens"])
     texts = list(_cells.asked(options, SETTINGS["data"]).texts)
-    encoder, k = model.encoders[0], SETTINGS["k"]
+    encoder = model.encoders[0]
+    k = SETTINGS["k"]
     long = [text for text in texts if _tokens(encoder, text) >= SETTINGS["tokens"]]
     vectors = [model.encode([text]) for text in long[:300]]
 
@@ -73,11 +79,14 @@ def _rank(place: Path, options: Options) -> list[Measurement]:
     few = {"threads": options.threads}
     return [
         {"what": "all texts", **few, **_cells.measured(model, options, SETTINGS["data"])},
-        {"what": "long texts", **few,
-         **latency(lambda text: xmtc.predict(model, [text], k=k), long)},
+        {
+            "what": "long texts",
+            **few,
+            **latency(lambda text: xmtc.predict(model, [text], k=k), long),
+        },
         {"what": "encoder", **few, **latency(lambda text: model.encode([text]), long)},
         {"what": "label side", **few, **latency(names, vectors)},
-    ]  # fmt: skip
+    ]
 
 
 def _tokens(encoder: Any, text: str) -> int:

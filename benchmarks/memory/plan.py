@@ -11,8 +11,16 @@ from benchmarks.kit import BenchmarkError, Claim, Measurement, Options, say
 
 SETTINGS: dict[str, Any] = {
     "data": {
-        "linear_tree": ["eurlex-ci", "cve-libs", "eurlex4k-proxy", "debian-deps", "wordnet-isa",
-                        "rust-prs", "eurlex57k", "yso-finna-en"],
+        "linear_tree": [
+            "eurlex-ci",
+            "cve-libs",
+            "eurlex4k-proxy",
+            "debian-deps",
+            "wordnet-isa",
+            "rust-prs",
+            "eurlex57k",
+            "yso-finna-en",
+        ],
         "one_vs_all": ["eurlex-ci", "cve-libs", "eurlex4k-proxy"],
     },
     "remarks": [
@@ -21,7 +29,7 @@ SETTINGS: dict[str, Any] = {
         "memory is resident memory at the peak above what the process had before it read the data",
         "time is that of all processors, since other work on the machine stretches the clock",
     ],
-}  # fmt: skip
+}
 WITHIN = (0.7, 1.3)
 PROGRAM = """
 import ctypes, gc, json, re, sys, time
@@ -65,16 +73,21 @@ def run(options: Options) -> list[Measurement]:
     for kind, names in SETTINGS["data"].items():
         for name in names:
             told, true = (_in_process(what, kind, name, options) for what in ("plan", "train"))
-            rows.append({
-                "kind": kind, "data": name, "plan_cpu_s": round(told["took"], 2),
-                "told_cpu_s": round(told["cpu_seconds"], 2),
-                "train_cpu_s": round(true["cpu_seconds"], 2),
-                "told_mb": round(told["bytes"] / 1e6, 1), "peak_mb": round(true["bytes"] / 1e6, 1),
-                "told_model_mb": round(told["model_bytes"] / 1e6, 2),
-                "model_mb": round(true["model_bytes"] / 1e6, 2),
-                "time_ratio": round(told["cpu_seconds"] / true["cpu_seconds"], 3),
-                "memory_ratio": round(told["bytes"] / true["bytes"], 3),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "kind": kind,
+                    "data": name,
+                    "plan_cpu_s": round(told["took"], 2),
+                    "told_cpu_s": round(told["cpu_seconds"], 2),
+                    "train_cpu_s": round(true["cpu_seconds"], 2),
+                    "told_mb": round(told["bytes"] / 1e6, 1),
+                    "peak_mb": round(true["bytes"] / 1e6, 1),
+                    "told_model_mb": round(told["model_bytes"] / 1e6, 2),
+                    "model_mb": round(true["model_bytes"] / 1e6, 2),
+                    "time_ratio": round(told["cpu_seconds"] / true["cpu_seconds"], 3),
+                    "memory_ratio": round(told["bytes"] / true["bytes"], 3),
+                }
+            )
             say(f"{kind}, {name}: {rows[-1]}")
     return rows
 
@@ -85,9 +98,13 @@ def check(measurements: list[Measurement]) -> list[Claim]:
     for row in measurements:
         for what in ("time", "memory"):
             ratio = row[f"{what}_ratio"]
-            claims.append(Claim(
-                f"{row['kind']} on {row['data']}: {what} foretold to 30 % (told / true)",
-                WITHIN[0] <= ratio <= WITHIN[1], ratio))  # fmt: skip
+            claims.append(
+                Claim(
+                    f"{row['kind']} on {row['data']}: {what} foretold to 30 % (told / true)",
+                    WITHIN[0] <= ratio <= WITHIN[1],
+                    ratio,
+                )
+            )
     return claims
 
 

@@ -40,9 +40,13 @@ class Peer:
             raise BenchmarkError(str(problem)) from None
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed in __exit__
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, text=True,
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            text=True,
             start_new_session=True,  # so that its own children can be ended with it
-        )  # fmt: skip
+        )
         try:
             self.about = self._answer()
         except PeerFailed as problem:  # of its environment, not of the system

@@ -152,7 +152,8 @@ def _trained(system: System, place: Path, task: Task) -> dict[str, Any]:
 
 def _batch(system: System, place: Path, asked: Any, task: Task) -> dict[str, Any]:
     model = system.ready(place, task)
-    few, many = system.many(asked[:WARM_UP]), system.many(asked)
+    few = system.many(asked[:WARM_UP])
+    many = system.many(asked)
     system.rank(model, few, task)
     answer, rank = timed(lambda: system.rank(model, many, task))
     scores = system.scores(answer)
@@ -188,7 +189,8 @@ def by_batch(rank: Callable[[Any], Any], parts: Sequence[Any], texts: int) -> di
 
     texts: in all parts.
     """
-    found, size = latency(rank, parts), min(BATCH, texts)
+    found = latency(rank, parts)
+    size = min(BATCH, texts)
     return {f"batch_{end}": found[f"single_{end}"] / size for end in ("p50_ms", "p99_ms")}
 
 

@@ -39,7 +39,8 @@ class FastText(System):
     def load(self, task: Task) -> Any:
         """Its file of labels and words, written before the clock starts."""
         self.rate = RATE
-        path, relevant = Path(task.folder) / "fasttext.txt", task.matrix("Y")
+        path = Path(task.folder) / "fasttext.txt"
+        relevant = task.matrix("Y")
         with path.open("w", encoding="utf-8") as file:
             for row, text in enumerate(texts_of(task, 0)):
                 ids = relevant.indices[relevant.indptr[row] : relevant.indptr[row + 1]]
@@ -50,9 +51,14 @@ class FastText(System):
         path, loss = data
         try:
             return fasttext.train_supervised(
-                str(path), loss=loss, thread=task.threads, seed=task.seed, verbose=0, lr=self.rate,
+                str(path),
+                loss=loss,
+                thread=task.threads,
+                seed=task.seed,
+                verbose=0,
+                lr=self.rate,
                 **SETTINGS,
-            )  # fmt: skip
+            )
         except RuntimeError as problem:
             if "NaN" not in str(problem) or self.rate < LEAST_RATE:
                 raise
@@ -76,8 +82,9 @@ class FastText(System):
 
     def scores(self, answer: Any) -> Any:
         rows = [zip(*row, strict=True) for row in zip(*answer, strict=True)]
-        return csr_of_pairs([[(int(name[len(LABEL) :]), score) for name, score in row]
-                             for row in rows])  # fmt: skip
+        return csr_of_pairs(
+            [[(int(name[len(LABEL) :]), score) for name, score in row] for row in rows]
+        )
 
     def one(self, row: Any) -> Any:
         return list(row)

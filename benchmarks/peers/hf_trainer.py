@@ -73,13 +73,24 @@ def train(rows: list[dict[str, Any]], labels: int, epochs: int, task: dict[str, 
     """Seconds of `Trainer.train` alone."""
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
-            folder, num_train_epochs=epochs, per_device_train_batch_size=task["batch"],
-            seed=task["seed"], save_strategy="no", report_to="none", disable_tqdm=True,
-            logging_strategy="no", use_cpu=True, remove_unused_columns=False,
-        )  # fmt: skip
+            folder,
+            num_train_epochs=epochs,
+            per_device_train_batch_size=task["batch"],
+            seed=task["seed"],
+            save_strategy="no",
+            report_to="none",
+            disable_tqdm=True,
+            logging_strategy="no",
+            use_cpu=True,
+            remove_unused_columns=False,
+        )
         model = Plain(Path(task["folder"]) / "encoder", labels)
-        trainer = Trainer(model, arguments, train_dataset=rows,
-                          data_collator=lambda batch: collated(batch, labels))  # fmt: skip
+        trainer = Trainer(
+            model,
+            arguments,
+            train_dataset=rows,
+            data_collator=lambda batch: collated(batch, labels),
+        )
         start = time.perf_counter()
         trainer.train()
         return time.perf_counter() - start

@@ -26,7 +26,8 @@ def main() -> None:
 def measured(folder: Path) -> dict[str, float]:
     """P, nDCG and PSP at 1, 3 and 5, in percent."""
     ranked = [row[row >= 0].tolist() for row in np.load(folder / "labels.npy")]
-    truth, trained = lists(folder / "relevant.npz"), sp.load_npz(folder / "trained.npz").tocsr()
+    truth = lists(folder / "relevant.npz")
+    trained = sp.load_npz(folder / "trained.npz").tocsr()
     weights = metrics.Jain_et_al_inverse_propensity(trained)
     found = {
         "P": metrics.precision_at_k(truth, ranked, max(KS)),

@@ -19,7 +19,8 @@ from pecos.utils.featurization.text.vectorizers import Tfidf  # type: ignore[imp
 
 def vectorise(texts: list[str], config: dict[str, Any], threads: int) -> dict[str, Any]:
     """Learns from the texts and encodes them, on the clock."""
-    cpu, start = time.process_time(), time.perf_counter()
+    cpu = time.process_time()
+    start = time.perf_counter()
     model = Tfidf.train(texts, {**config, "threads": threads})
     learned = time.perf_counter()
     features = model.predict(texts, threads=threads)

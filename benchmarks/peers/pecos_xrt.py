@@ -38,7 +38,8 @@ from benchmarks.peers.at_work import batches, by_batch, environment, latency
 from benchmarks.process import OOM, forget_peak, megabytes_in, peak
 
 BATCH = 32
-PROBE_TEXTS, PROBE_STEPS = 320, (3, 9)
+PROBE_TEXTS = 320
+PROBE_STEPS = (3, 9)
 LEAST_STEPS = 50  # per level, even if that takes longer than allowed
 LEAST_SHARE = 0.5  # of the minutes is for steps, even if all else takes more than the other half
 SHARES = (600, 800, 1200)  # steps of the levels in the published settings; deeper: as the last
@@ -79,19 +80,32 @@ def measure(task: dict[str, Any]) -> dict[str, Any]:
         model = XTransformer.load(place, is_predict_only=True)
     rank(model, asked[:BATCH], rows[:BATCH], task)
     found, cost = timed(lambda: rank(model, asked, rows, task).tocsr())
-    np.savez(Path(task["folder"]) / "ranking.npz", indptr=found.indptr, indices=found.indices,
-             data=found.data)  # fmt: skip
+    np.savez(
+        Path(task["folder"]) / "ranking.npz",
+        indptr=found.indptr,
+        indices=found.indices,
+        data=found.data,
+    )
     pairs = [(asked[row], rows[row : row + 1]) for row in range(min(1000, len(asked)))]
     single = latency(lambda pair: rank(model, [pair[0]], pair[1], task), pairs)
     parts = list(zip(batches(asked), batches(rows), strict=True))
     many = by_batch(lambda part: rank(model, part[0], part[1], task), parts, len(asked))
-    return {"train_texts": len(texts), "labels": relevant.shape[1],
-            "train_seconds": fit.seconds, "train_cpu_seconds": fit.cpu_seconds,
-            "peak_mb": memory, "model_mb": size, "rank_seconds": cost.seconds, **single,
-            **many,
-            "steps": sum(levels), "levels": levels, "plan": plan,
-            "inherited_heads": not embedded,
-            "epochs": round(sum(levels) * BATCH / len(texts), 2)}  # fmt: skip
+    return {
+        "train_texts": len(texts),
+        "labels": relevant.shape[1],
+        "train_seconds": fit.seconds,
+        "train_cpu_seconds": fit.cpu_seconds,
+        "peak_mb": memory,
+        "model_mb": size,
+        "rank_seconds": cost.seconds,
+        **single,
+        **many,
+        "steps": sum(levels),
+        "levels": levels,
+        "plan": plan,
+        "inherited_heads": not embedded,
+        "epochs": round(sum(levels) * BATCH / len(texts), 2),
+    }
 
 
 def load(task: dict[str, Any]) -> Any:
@@ -107,21 +121,29 @@ def settings(task: dict[str, Any], levels: list[int] | None = None, inherit: boo
     """(train params, pred params): its defaults, or what its authors publish for Eurlex-4K."""
     train = XTransformer.TrainParams.from_dict({}, recursive=True)
     ranking = XTransformer.PredParams.from_dict({}, recursive=True)
-    matcher, reader = train.matcher_params_chain, ranking.matcher_params_chain
+    matcher = train.matcher_params_chain
+    reader = ranking.matcher_params_chain
     matcher.model_shortcut = str(Path(task["folder"]) / "encoder")
-    matcher.batch_size, matcher.batch_gen_workers = BATCH, task["threads"]
-    matcher.learning_rate, matcher.save_steps = task["rate"], 10**9  # only the last is kept
+    matcher.batch_size = BATCH
+    matcher.batch_gen_workers = task["threads"]
+    # only the last is kept
+    matcher.learning_rate = task["rate"]
+    matcher.save_steps = 10**9
     reader.truncate_length = task["tokens"]
     for indexer in (train.preliminary_indexer_params, train.refined_indexer_params):
-        indexer.seed, indexer.threads = task["seed"], task["threads"]
+        indexer.seed = task["seed"]
+        indexer.threads = task["threads"]
     if task["mode"] == "published":
-        matcher.negative_sampling, matcher.loss_function = "tfn+man", "weighted-squared-hinge"
-        matcher.bootstrap_method, matcher.threshold = "weighted-linear", 0.001
+        matcher.negative_sampling = "tfn+man"
+        matcher.loss_function = "weighted-squared-hinge"
+        matcher.bootstrap_method = "weighted-linear"
+        matcher.threshold = 0.001
         train.preliminary_indexer_params.max_leaf_size = 16
         train.preliminary_indexer_params.min_codes = 16
         train.refined_indexer_params.max_leaf_size = 16
         train.refined_indexer_params.nr_splits = 8
-        reader.only_topk, reader.post_processor = 5, "l3-hinge"
+        reader.only_topk = 5
+        reader.post_processor = "l3-hinge"
         _published_ranker(train.ranker_params, ranking.ranker_params)
     if inherit:
         matcher.bootstrap_method = "inherit"
@@ -132,9 +154,12 @@ def settings(task: dict[str, Any], levels: list[int] | None = None, inherit: boo
 
 
 def _published_ranker(train: Any, ranking: Any) -> None:
-    train.rel_mode, train.rel_norm = "induce", "l1"
+    train.rel_mode = "induce"
+    train.rel_norm = "l1"
     model = train.hlm_args.model_chain
-    model.threshold, model.Cp, model.Cn = 0.001, 1.0, 2.0
+    model.threshold = 0.001
+    model.Cp = 1.0
+    model.Cn = 2.0
     ranking.hlm_args.model_chain.only_topk = 75
     ranking.hlm_args.model_chain.post_processor = "l3-hinge"
 
@@ -155,8 +180,14 @@ def train(texts: list[str], features: Any, relevant: Any, params: Any) -> Any:
 
 def rank(model: Any, texts: list[str], rows: Any, task: dict[str, Any]) -> Any:
     """Without loader processes, which only cost time where texts are in memory."""
-    return model.predict(texts, X_feat=rows, only_topk=task["k"], batch_size=BATCH,
-                         batch_gen_workers=0, threads=task["threads"])  # fmt: skip
+    return model.predict(
+        texts,
+        X_feat=rows,
+        only_topk=task["k"],
+        batch_size=BATCH,
+        batch_gen_workers=0,
+        threads=task["threads"],
+    )
 
 
 def planned(
@@ -207,8 +238,11 @@ def _pace(task: dict[str, Any], texts: list[str], asked: Sequence[int]) -> tuple
         )
         seconds.append(time.perf_counter() - start)
     step = (seconds[2] - seconds[1]) / (asked[1] - asked[0])
-    _, reading = timed(lambda: matcher.predict(texts, batch_size=BATCH, only_embeddings=True,
-                                               batch_gen_workers=task["threads"]))  # fmt: skip
+    _, reading = timed(
+        lambda: matcher.predict(
+            texts, batch_size=BATCH, only_embeddings=True, batch_gen_workers=task["threads"]
+        )
+    )
     text = reading.seconds / len(texts)
     return max(step, BATCH * text), text  # a step at least reads its texts
 

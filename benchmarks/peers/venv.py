@@ -21,18 +21,32 @@ ARRAYS = ["numpy==2.4.6", "scipy==1.17.1"]
 PINS: dict[str, list[list[str]]] = {
     "pecos": [
         ["torch==2.13.0"],
-        ["numpy==1.26.4", "scipy==1.13.1", "transformers==4.49.0", "tokenizers==0.21.4",
-         "scikit-learn==1.9.1", "sentencepiece==0.2.3"],
+        [
+            "numpy==1.26.4",
+            "scipy==1.13.1",
+            "transformers==4.49.0",
+            "tokenizers==0.21.4",
+            "scikit-learn==1.9.1",
+            "sentencepiece==0.2.3",
+        ],
         ["--no-deps", "libpecos==1.2.8"],  # it would ask for other versions of the above
     ],
     "trainer": [["torch==2.13.0"], ["transformers==5.22.2", "accelerate==1.15.0", *ARRAYS]],
     "omikuji": [["omikuji==0.5.2", *ARRAYS]],
     "napkinxc": [["napkinxc==0.7.2", *ARRAYS]],
-    "libmultilabel": [["libmultilabel==0.10.0", "liblinear-multicore==2.50.0", "numba==0.68.1",
-                       "scikit-learn==1.9.1", "sparsekmeans==0.3.1", *ARRAYS]],
+    "libmultilabel": [
+        [
+            "libmultilabel==0.10.0",
+            "liblinear-multicore==2.50.0",
+            "numba==0.68.1",
+            "scikit-learn==1.9.1",
+            "sparsekmeans==0.3.1",
+            *ARRAYS,
+        ]
+    ],
     "fasttext": [["fasttext-numpy2-wheel==0.9.2", *ARRAYS]],
     "sklearn": [["scikit-learn==1.9.1", "joblib==1.6.0", *ARRAYS]],
-}  # fmt: skip
+}
 
 
 class VenvError(Exception):

@@ -63,8 +63,12 @@ class Xmtc(System):
 def config(trees: int, seed: int = 0) -> linear_tree.Config:
     """The default, with so many trees."""
     default = linear_tree.Config()
-    return replace(default, trees=trees, tree=replace(default.tree, seed=seed),
-                   svm=replace(default.svm, seed=seed))  # fmt: skip
+    return replace(
+        default,
+        trees=trees,
+        tree=replace(default.tree, seed=seed),
+        svm=replace(default.svm, seed=seed),
+    )
 
 
 def given(features: Any, relevant: Any) -> xmtc.Dataset:

@@ -24,7 +24,8 @@ from benchmarks.record import source
 if TYPE_CHECKING:
     from xmtc import Dataset, Model, Ranking
 
-KS, METRICS = _figures.KS, _figures.METRICS
+KS = _figures.KS
+METRICS = _figures.METRICS
 PROBE = 384  # texts by which the speed of training is measured
 SPARE = 0.97  # of the time that is planned for
 JUDGES = 1000  # texts of a dev part by which a checkpoint is chosen; auto draws as many as it wants
@@ -77,16 +78,20 @@ def without_labels(train: Dataset, gone: Any) -> Dataset:
     return replace(train, relevant=train.relevant[:, ~gone], labels=train.labels.only(~gone))
 
 
-def trained(
-    job: Job, options: Options, limit: float | None = None
-) -> tuple[Path, Measurement]:  # fmt: skip
+def trained(job: Job, options: Options, limit: float | None = None) -> tuple[Path, Measurement]:
     """The folder of the model and what its training cost; an earlier one if it is the same.
 
     limit: minutes after which training is given up.
     """
-    place, default = options.work / f"{job.data}-{job.name}", defaults(job.kind)
-    asked = {"job": repr(job), "threads": options.threads, "seed": options.seed,
-             "subset": options.subset, "defaults": default}  # fmt: skip
+    place = options.work / f"{job.data}-{job.name}"
+    default = defaults(job.kind)
+    asked = {
+        "job": repr(job),
+        "threads": options.threads,
+        "seed": options.seed,
+        "subset": options.subset,
+        "defaults": default,
+    }
     if _chooses_by_dev(job, options):
         asked["judges"] = JUDGES
     cost = kept(place, asked, lambda: alone(_train, job, options, place, minutes=limit))
@@ -114,15 +119,26 @@ def kept(place: Path, asked: dict[str, Any], make: Callable[[], Measurement]) ->
 def training_row(job: Job, options: Options) -> tuple[Path, Measurement]:
     """The folder of the model, and its training as a row beside others of this model."""
     place, cost = trained(job, options)
-    wanted = ("train_texts", "labels", "train_seconds", "train_cpu_seconds", "peak_mb", "model_mb",
-              "trained_commit", "trained_dirty", "config")  # fmt: skip
+    wanted = (
+        "train_texts",
+        "labels",
+        "train_seconds",
+        "train_cpu_seconds",
+        "peak_mb",
+        "model_mb",
+        "trained_commit",
+        "trained_dirty",
+        "config",
+    )
     return place, {"what": "training", **{name: cost[name] for name in wanted}}
 
 
 def in_cells(
-    options: Options, settings: dict[str, Any], systems: Mapping[str, str],
+    options: Options,
+    settings: dict[str, Any],
+    systems: Mapping[str, str],
     cells: Mapping[str, Callable[[str, Options], Measurement]],
-) -> list[Measurement]:  # fmt: skip
+) -> list[Measurement]:
     """One row per data set and system, both as far as they were asked for."""
     names = chosen(options.only, settings["data"], "--only")
     keys = chosen(options.systems, settings["systems"], "--systems")
@@ -130,8 +146,15 @@ def in_cells(
     for name in names:
         for key in keys:
             row = cells[key](name, options)
-            rows.append({"data": name, "system": systems[key], "threads": options.threads,
-                         "minutes": options.minutes, **rounded(row)})  # fmt: skip
+            rows.append(
+                {
+                    "data": name,
+                    "system": systems[key],
+                    "threads": options.threads,
+                    "minutes": options.minutes,
+                    **rounded(row),
+                }
+            )
             say(f"{name}, {systems[key]}: {row.get('failed') or round(row['P@5'], 2)}")
     return rows
 
@@ -150,14 +173,17 @@ def without_run(cost: Measurement) -> Measurement:
 
 def together(costs: Sequence[Measurement]) -> Measurement:
     """What the trainings of several models cost that work as one."""
-    added = {what: sum(cost[what] for cost in costs)
-             for what in ("train_seconds", "train_cpu_seconds", "model_mb")}  # fmt: skip
+    added = {
+        what: sum(cost[what] for cost in costs)
+        for what in ("train_seconds", "train_cpu_seconds", "model_mb")
+    }
     return {
-        **added, "peak_mb": max(cost["peak_mb"] for cost in costs),
+        **added,
+        "peak_mb": max(cost["peak_mb"] for cost in costs),
         "trained_commit": ", ".join(dict.fromkeys(cost["trained_commit"] for cost in costs)),
         "trained_dirty": any(cost.get("trained_dirty") for cost in costs),
         "defaults": {kind: value for cost in costs for kind, value in cost["defaults"].items()},
-    }  # fmt: skip
+    }
 
 
 def _measured_at(place: Path, data: str, options: Options, k: int) -> Measurement:
@@ -199,15 +225,22 @@ def _train(job: Job, options: Options, place: Path) -> Measurement:
     model, cost = timed(lambda: xmtc.train(job.kind, part, config, validation=by, run=folder))
     memory = peak()
     xmtc.save(model, place / "model", overwrite=True)
-    lines, seconds = lines_of(folder / "log.jsonl"), before + cost.seconds
+    lines = lines_of(folder / "log.jsonl")
+    seconds = before + cost.seconds
     return {
-        "train_texts": len(part), "labels": len(part.labels),
-        "train_seconds": round(seconds, 1), "train_cpu_seconds": round(cost.cpu_seconds, 1),
-        "peak_mb": round(memory, 1), "model_mb": round(megabytes_in(place / "model"), 1),
+        "train_texts": len(part),
+        "labels": len(part.labels),
+        "train_seconds": round(seconds, 1),
+        "train_cpu_seconds": round(cost.cpu_seconds, 1),
+        "peak_mb": round(memory, 1),
+        "model_mb": round(megabytes_in(place / "model"), 1),
         "epochs": config.get("training", {}).get("epochs", 0),
-        "curve": _curve(lines, seconds), "config": config, "was_resumed": before > 0,
-        "trained_commit": source()["commit"][:9], "trained_dirty": source()["dirty"],
-    }  # fmt: skip
+        "curve": _curve(lines, seconds),
+        "config": config,
+        "was_resumed": before > 0,
+        "trained_commit": source()["commit"][:9],
+        "trained_dirty": source()["dirty"],
+    }
 
 
 def _chooses_by_dev(job: Job, options: Options) -> bool:
@@ -281,14 +314,20 @@ def _pace(job: Job, part: Dataset) -> dict[str, float]:
         config = _merged(job.settings, {"training": {"epochs": epochs, "validation": 0.0}})
         return timed(lambda: xmtc.train(job.kind, texts, config))[1].seconds
 
-    least, more = seconds(few, 1), seconds(few, 2)
-    one, three = seconds(sample, 1), seconds(sample, 3)
-    scale, labels = len(part) / len(sample), max(0.0, more - least)
+    least = seconds(few, 1)
+    more = seconds(few, 2)
+    one = seconds(sample, 1)
+    three = seconds(sample, 3)
+    scale = len(part) / len(sample)
+    labels = max(0.0, more - least)
     quick = xmtc.train(job.kind, few, _merged(job.settings, {"training": {"validation": 0.0}}))
     ranked = timed(lambda: quick.rank(list(sample.texts), 5))[1].seconds / len(sample)
     epoch = max(0.0, (three - one) / 2 - labels)
-    return {"epoch": labels + epoch * scale, "rank": ranked,
-            "once": max(0.0, one - least - epoch) * scale}  # fmt: skip
+    return {
+        "epoch": labels + epoch * scale,
+        "rank": ranked,
+        "once": max(0.0, one - least - epoch) * scale,
+    }
 
 
 def _merged(settings: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
@@ -326,10 +365,14 @@ def _curve(lines: Sequence[dict[str, Any]], seconds: float) -> list[dict[str, fl
         return []
     start = lines[-1]["time"] - seconds
     return [
-        {"minute": round((line["time"] - start) / 60, 2), "step": line["step"],
-         **{name: round(value, 2) for name, value in line.items() if "@" in name}}
-        for line in lines if "P@1" in line
-    ]  # fmt: skip
+        {
+            "minute": round((line["time"] - start) / 60, 2),
+            "step": line["step"],
+            **{name: round(value, 2) for name, value in line.items() if "@" in name},
+        }
+        for line in lines
+        if "P@1" in line
+    ]
 
 
 def asked(options: Options, data: str) -> Dataset:
@@ -377,5 +420,6 @@ def with_encoder(model: Any, **changes: Any) -> Any:
 
 def rounded(row: Measurement) -> Measurement:
     """Figures with the digits that count."""
-    return {key: round(value, 3) if isinstance(value, float) else value
-            for key, value in row.items()}  # fmt: skip
+    return {
+        key: round(value, 3) if isinstance(value, float) else value for key, value in row.items()
+    }

@@ -22,9 +22,12 @@ PARTS = 10
 
 
 def quality_of(
-    ranking: Ranking, test: Dataset, trained_on: TrainedOn, names: Sequence[str] = METRICS,
+    ranking: Ranking,
+    test: Dataset,
+    trained_on: TrainedOn,
+    names: Sequence[str] = METRICS,
     keep: Path | None = None,
-) -> Measurement:  # fmt: skip
+) -> Measurement:
     """The metrics and R-Precision@5, their 95 % intervals, and P@5 by label frequency.
 
     keep: a file for the ranking, with which others can be compared text by text.
@@ -37,8 +40,11 @@ def quality_of(
     names = (*names, "RP@5")
     report = evaluate_ranking(ranking, test.relevant, trained_on, ks=KS, resamples=RESAMPLES)
     ends = {name: [round(end, 2) for end in report.intervals[name]] for name in names}
-    return {**{name: report.metrics[name] for name in names}, "intervals": ends,
-            "deciles": deciles(ranking, test.relevant, trained_on)}  # fmt: skip
+    return {
+        **{name: report.metrics[name] for name in names},
+        "intervals": ends,
+        "deciles": deciles(ranking, test.relevant, trained_on),
+    }
 
 
 def saved_ranking(path: Path, k: int) -> Ranking:
@@ -46,7 +52,9 @@ def saved_ranking(path: Path, k: int) -> Ranking:
     import xmtc
 
     saved = np.load(path)
-    starts, indices, scores = saved["indptr"], saved["indices"], saved["data"]
+    starts = saved["indptr"]
+    indices = saved["indices"]
+    scores = saved["data"]
     ranking = xmtc.Ranking.empty(len(starts) - 1, k)
     for row, (begin, end) in enumerate(pairwise(starts)):
         order = begin + np.argsort(-scores[begin:end], kind="stable")[:k]
@@ -60,9 +68,9 @@ def deciles(ranking: Ranking, relevant: Any, trained_on: TrainedOn, k: int = 5) 
 
     Each part of the labels has a tenth of all labels that training texts carry.
     """
-    from xmtc.evaluation.measures import Measures
     from xmtc.evaluation.propensity import counts_of
-    from xmtc.evaluation.tally import add_up, evidence, hit_at
+    from xmtc.evaluation.settings import Measures
+    from xmtc.evaluation.sums import add_up, evidence, hit_at
 
     sums = add_up(evidence(ranking, relevant, Measures(ks=(k,))))
     hits = sums.labels[hit_at(k)][0]

@@ -15,8 +15,8 @@ from benchmarks.kit import Measurement
 from benchmarks.quality import auto, lightxml, linear_tree, xbert, xr_transformer
 from benchmarks.quality._cells import KS, defaults
 from benchmarks.record import RESULTS, Record, records
-from xmtc.models.auto import LINEAR
-from xmtc.models.xr_transformer import FLAT
+from xmtc.models.auto.search import LINEAR
+from xmtc.models.xr_transformer.model import FLAT
 from xmtc.text.tfidf import TfidfConfig
 
 DATA = ("eurlex4k-proxy", "eurlex57k", "debian-deps", "wordnet-isa", "rust-prs", "yso-finna-en")
@@ -30,10 +30,18 @@ TIMED = (*(key for key in SINGLES if key != "xbert-1"), "learned", "auto", "xrt"
 TEXT: dict[str, Any] = {}  # settings of the features that linear peers are given: our defaults
 # Our defaults until 19 November 2026: rows of before name only settings that differ from them.
 TEXT_THEN = {
-    "analyzer": "word", "min_ngram": 1, "max_ngram": 1, "min_word": 2, "lowercase": True,
-    "min_df": 1, "max_df": 1.0, "max_features": None, "hash_buckets": None, "sublinear": True,
+    "analyzer": "word",
+    "min_ngram": 1,
+    "max_ngram": 1,
+    "min_word": 2,
+    "lowercase": True,
+    "min_df": 1,
+    "max_df": 1.0,
+    "max_features": None,
+    "hash_buckets": None,
+    "sublinear": True,
     "unit_length": True,
-}  # fmt: skip
+}
 # Settings since 17 November 2026, and what they are by default: as if they were not there. lightxml
 # of before and after, taught 800 texts of eurlex-ci, ranks its test texts alike.
 NEWER = {"head_last_epochs": 0, "head_last_rate": 1e-3}
@@ -45,17 +53,23 @@ _TREE = {lightxml.TREE: "linear_tree"}
 # What other benchmarks call a system -> what it is called here.
 NAMES: dict[str, dict[str, str]] = {
     "quality_lightxml": {
-        **_TREE, **_PECOS, lightxml.NEURAL: "lightxml", lightxml.LEARNED: "learned",
+        **_TREE,
+        **_PECOS,
+        lightxml.NEURAL: "lightxml",
+        lightxml.LEARNED: "learned",
     },
     "quality_xr_transformer": {**_TREE, **_PECOS, xr_transformer.TAUGHT: "xr_transformer"},
     "quality_xbert": {
-        xbert.PARABEL_3: "parabel", xbert.ONE: "one_vs_all", xbert.XR: "xr_transformer",
-        xbert.SYSTEMS["xbert-1"]: "xbert-1", xbert.SYSTEMS["xbert-6"]: "xbert-6",
+        xbert.PARABEL_3: "parabel",
+        xbert.ONE: "one_vs_all",
+        xbert.XR: "xr_transformer",
+        xbert.SYSTEMS["xbert-1"]: "xbert-1",
+        xbert.SYSTEMS["xbert-6"]: "xbert-6",
     },
     "quality_aplc": _TREE,  # its aplc reads fewer tokens than the default
     "quality_auto": {**_TREE, auto.AUTO: "auto"},
     "quality_one_vs_all": {"xmtc": "one_vs_all", "scikit-learn": "sklearn"},
-}  # fmt: skip
+}
 
 
 def peer_key(contender: str, trees: int) -> str:
@@ -76,7 +90,8 @@ def every_row(results: Path = RESULTS) -> dict[Cell, list[tuple[Measurement, Rec
     for file in (OWN, "quality_linear_tree", *NAMES):
         for record in records(file, results):
             for row in record["measurements"]:
-                data, key = row.get("data", FIRST), _key(file, row)
+                data = row.get("data", FIRST)
+                key = _key(file, row)
                 if key and data in DATA and not row.get("trained_dirty"):
                     found.setdefault((data, key), []).append((row, record))
     return found
@@ -99,9 +114,11 @@ def _that_matter(settings: dict[str, Any], row: Measurement) -> dict[str, Any]:
     without those of xr_transformer, also inside auto, that only matter where labels are few."""
     few = row.get("labels", 0) <= _today("xr_transformer")["flat_up_to"]
     out = () if few else FLAT
-    return {name: _that_matter(value, row) if isinstance(value, dict) else value
-            for name, value in settings.items()
-            if name not in out and NEWER.get(name) != value}  # fmt: skip
+    return {
+        name: _that_matter(value, row) if isinstance(value, dict) else value
+        for name, value in settings.items()
+        if name not in out and NEWER.get(name) != value
+    }
 
 
 def same_features(key: str, row: Measurement) -> bool:
@@ -127,15 +144,21 @@ def _mean(row: Measurement) -> float:
 
 def _worth(
     key: str, cell: tuple[Measurement, Record]
-) -> tuple[bool, bool, bool, bool, float, bool, str]:  # fmt: skip
+) -> tuple[bool, bool, bool, bool, float, bool, str]:
     """What counts first: today's settings, no failure, our features, two threads, more minutes of
     those that the page allows, then a row that says how long a text takes, then the newest."""
     row, record = cell
     minutes = float(row.get("minutes", 0)) if key in TIMED else 0.0
     minutes = minutes if minutes <= MOST_MINUTES.get(key, 30.0) else 0.0
-    return (same_defaults(row), "failed" not in row, same_features(key, row),
-            row.get("threads", 2) > 1, minutes, "single_p50_ms" in row,
-            record["date"])  # fmt: skip
+    return (
+        same_defaults(row),
+        "failed" not in row,
+        same_features(key, row),
+        row.get("threads", 2) > 1,
+        minutes,
+        "single_p50_ms" in row,
+        record["date"],
+    )
 
 
 @cache
@@ -157,9 +180,7 @@ _TREES: dict[tuple[str, Any], str] = {
     for trees in contender.trees
 }
 # Peers that do not read texts, so are given features.
-GIVEN_FEATURES = {
-    key for (system, _), key in _TREES.items() if system not in ("xmtc", "fastText")
-}  # fmt: skip
+GIVEN_FEATURES = {key for (system, _), key in _TREES.items() if system not in ("xmtc", "fastText")}
 
 
 def measured(cells: Cells, data: str) -> list[tuple[str, Measurement, Record]]:

@@ -59,29 +59,39 @@ def _costs(name: str, ours: Measurement, theirs: list[Measurement]) -> Iterator[
     """Each beside the peer that is best in it."""
     fastest = min(theirs, key=lambda row: float(row["fit_seconds"]))
     share = ours["fit_seconds"] / fastest["fit_seconds"]
-    yield Claim(f"{name}: trains in at most half of the fastest peer's time, P@5 not below it "
-                "(share)", share <= 0.5 and ours["P@5"] >= fastest["P@5"], share)  # fmt: skip
+    yield Claim(
+        f"{name}: trains in at most half of the fastest peer's time, P@5 not below it (share)",
+        share <= 0.5 and ours["P@5"] >= fastest["P@5"],
+        share,
+    )
     times = min(row["rank_seconds"] for row in theirs) / ours["rank_seconds"]
-    yield Claim(f"{name}: ranks a batch 1.5 times as fast as the fastest peer (times)",
-                times >= 1.5, times)  # fmt: skip
+    yield Claim(
+        f"{name}: ranks a batch 1.5 times as fast as the fastest peer (times)", times >= 1.5, times
+    )
     share = ours["single_p50_ms"] / min(row["single_p50_ms"] for row in theirs)
-    yield Claim(f"{name}: one text in at most 0.7 of the fastest peer's p50 (share)",
-                share <= 0.7, share)  # fmt: skip
+    yield Claim(
+        f"{name}: one text in at most 0.7 of the fastest peer's p50 (share)", share <= 0.7, share
+    )
     spread = ours["single_p99_ms"] / ours["single_p50_ms"]
     yield Claim(f"{name}: one text, p99 below 3 times p50 (times)", spread < 3, spread)
     share = ours["model_mb"] / min(row["model_mb"] for row in theirs)
-    yield Claim(f"{name}: on disk not larger than the smallest peer at any P@5 (share)",
-                share <= 1, share)  # fmt: skip
+    yield Claim(
+        f"{name}: on disk not larger than the smallest peer at any P@5 (share)", share <= 1, share
+    )
     equal = [row["model_mb"] for row in theirs if row["P@5"] >= ours["P@5"]]
     if equal:
         share = ours["model_mb"] / min(equal)
-        yield Claim(f"{name}: on disk not larger than the smallest peer at equal or better P@5 "
-                    "(share)", share <= 1, share)  # fmt: skip
+        yield Claim(
+            f"{name}: on disk not larger than the smallest peer at equal or better P@5 (share)",
+            share <= 1,
+            share,
+        )
     omikuji = [row["peak_mb"] for row in theirs if row["system"].startswith("omikuji")]
     if omikuji:
         share = ours["peak_mb"] / min(omikuji)
-        yield Claim(f"{name}: peak memory in training not above omikuji's (share)",
-                    share <= 1, share)  # fmt: skip
+        yield Claim(
+            f"{name}: peak memory in training not above omikuji's (share)", share <= 1, share
+        )
 
 
 def _raw(name: str, rows: Sequence[Measurement]) -> Iterator[Claim]:

@@ -12,7 +12,10 @@ from benchmarks.quality import _cells
 from benchmarks.quality._cells import Job
 from benchmarks.quality.lightxml import tree_job
 
-APLC, PLAIN, LIGHTXML, TREE = "aplc", "plain output layer", "lightxml, clusters", "linear_tree"
+APLC = "aplc"
+PLAIN = "plain output layer"
+LIGHTXML = "lightxml, clusters"
+TREE = "linear_tree"
 SYSTEMS = {"aplc": APLC, "plain": PLAIN, "lightxml": LIGHTXML, "linear_tree": TREE}
 SETTINGS: dict[str, Any] = {
     "data": ["eurlex4k-proxy"],
@@ -57,20 +60,32 @@ def check(measurements: list[Measurement]) -> list[Claim]:
         rows = {row["system"]: row for row in measurements if row["data"] == name}
         if APLC in rows and PLAIN in rows:
             least = min(rows[APLC][f"P@{k}"] - rows[PLAIN][f"P@{k}"] for k in _cells.KS)
-            claims.append(Claim(f"{name}: P@1, P@3, P@5 at most {POINTS:g} below the plain output "
-                                "layer's (points ahead, at worst)", least >= -POINTS,
-                                least))  # fmt: skip
+            claims.append(
+                Claim(
+                    f"{name}: P@1, P@3, P@5 at most {POINTS:g} below the plain output "
+                    "layer's (points ahead, at worst)",
+                    least >= -POINTS,
+                    least,
+                )
+            )
         if APLC in rows:
             minutes = rows[APLC]["train_seconds"] / 60
-            claims.append(Claim(f"{name}: trained within {LIMIT_MINUTES} minutes (minutes)",
-                                minutes <= LIMIT_MINUTES, minutes))  # fmt: skip
+            claims.append(
+                Claim(
+                    f"{name}: trained within {LIMIT_MINUTES} minutes (minutes)",
+                    minutes <= LIMIT_MINUTES,
+                    minutes,
+                )
+            )
     return claims
 
 
 def jobs(name: str, options: Options) -> dict[str, Job]:
     """What is trained; the epochs of the others are aplc's, which come later."""
-    encoder, training = SETTINGS["encoder"], {**SETTINGS["training"], "seed": options.seed}
-    ours, shared = {"encoder": encoder, "training": training}, _shared()
+    encoder = SETTINGS["encoder"]
+    training = {**SETTINGS["training"], "seed": options.seed}
+    ours = {"encoder": encoder, "training": training}
+    shared = _shared()
     like_aplc = {
         **shared,
         "encoder": {**shared["encoder"], **encoder},
@@ -93,7 +108,8 @@ def _shared() -> dict[str, Any]:
     from xmtc.core.config import to_dict
     from xmtc.models import aplc, lightxml
 
-    ours, theirs = to_dict(aplc.Config()), to_dict(lightxml.Config())
+    ours = to_dict(aplc.Config())
+    theirs = to_dict(lightxml.Config())
     return {key: value for key, value in ours.items() if key in theirs}
 
 
@@ -105,8 +121,13 @@ def _row(name: str, key: str, options: Options) -> Measurement:
     assert place is not None
     found = cost | alone(_measure, place, name, options)
     say(f"{name}, {SYSTEMS[key]}: P@5 {found['P@5']:.2f}")
-    return {"data": name, "system": SYSTEMS[key], "threads": options.threads,
-            "minutes": options.minutes, **_cells.rounded(found)}  # fmt: skip
+    return {
+        "data": name,
+        "system": SYSTEMS[key],
+        "threads": options.threads,
+        "minutes": options.minutes,
+        **_cells.rounded(found),
+    }
 
 
 def _in_epochs(job: Job, epochs: int | None) -> Job:

@@ -53,17 +53,32 @@ def check(measurements: list[Measurement]) -> list[Claim]:
     claims = []
     if {"2", "6"} <= found.keys():
         points = found["2"] - found["6"]
-        claims.append(Claim("as in the paper: P@1 is higher with 2 clusters than with 6 (points)",
-                            points > 0, points))  # fmt: skip
+        claims.append(
+            Claim(
+                "as in the paper: P@1 is higher with 2 clusters than with 6 (points)",
+                points > 0,
+                points,
+            )
+        )
     if set(SHARES) <= found.keys():
         steps = [found[more] - found[less] for more, less in pairwise(SHARES)]
-        claims.append(Claim("as in the paper: P@1 is higher the more labels lie in the head "
-                            "(points, smaller of two steps)", min(steps) > 0,
-                            min(steps)))  # fmt: skip
+        claims.append(
+            Claim(
+                "as in the paper: P@1 is higher the more labels lie in the head "
+                "(points, smaller of two steps)",
+                min(steps) > 0,
+                min(steps),
+            )
+        )
     if measurements:
         longest = max(row["longest_seconds"] for row in measurements) / 60
-        claims.append(Claim(f"a run takes at most {LIMIT_MINUTES} minutes (longest)",
-                            longest <= LIMIT_MINUTES, longest))  # fmt: skip
+        claims.append(
+            Claim(
+                f"a run takes at most {LIMIT_MINUTES} minutes (longest)",
+                longest <= LIMIT_MINUTES,
+                longest,
+            )
+        )
     return claims
 
 
@@ -72,22 +87,31 @@ def _row(key: str, options: Options) -> Measurement:
     names = ("train_seconds", "tails_skipped", *METRICS)
     first = [run["P@1"] for run in runs]
     return {
-        "data": SETTINGS["data"], "system": key, "threads": options.threads,
-        "train_texts": runs[0]["train_texts"], "labels": runs[0]["labels"], "seeds": len(runs),
+        "data": SETTINGS["data"],
+        "system": key,
+        "threads": options.threads,
+        "train_texts": runs[0]["train_texts"],
+        "labels": runs[0]["labels"],
+        "seeds": len(runs),
         **{what: round(mean(run[what] for run in runs), 3) for what in names},
         "spread": round(max(first) - min(first), 3),
         "longest_seconds": max(run["train_seconds"] for run in runs),
         "trained_commit": runs[0]["trained_commit"],
         "trained_dirty": any(run["trained_dirty"] for run in runs),
         "runs": [{what: round(run[what], 3) for what in names} for run in runs],
-    }  # fmt: skip
+    }
 
 
 def _once(key: str, seed: int, options: Options) -> Measurement:
     training = {**SETTINGS["aplc"]["training"], "seed": seed}
     settings = {**SETTINGS["aplc"], "training": training, "clusters": list(PARTITIONS[key])}
-    job = Job(f"aplc-{key.replace(' ', '-')}-{seed}", "aplc", SETTINGS["data"], settings,
-              shares_reading=True)  # fmt: skip
+    job = Job(
+        f"aplc-{key.replace(' ', '-')}-{seed}",
+        "aplc",
+        SETTINGS["data"],
+        settings,
+        shares_reading=True,
+    )
     place, cost = _cells.trained(job, options)
     row = cost | alone(_measure, place, options)
     say(f"{key}, seed {seed}: {row['train_seconds']:.0f} s, P@1 {row['P@1']:.2f}")

@@ -13,7 +13,10 @@ from benchmarks.processor import PRECISION
 from benchmarks.quality import _cells
 from benchmarks.quality._cells import KS, Job
 
-ENCODER, FEATURE, LINK, BOTH = "encoder only", "+ feature guide", "+ link guide", "+ both guides"
+ENCODER = "encoder only"
+FEATURE = "+ feature guide"
+LINK = "+ link guide"
+BOTH = "+ both guides"
 ONE_HOT = "+ feature guide, one-hot"
 SYSTEMS = {"encoder": ENCODER, "feature": FEATURE, "link": LINK, "both": BOTH, "one_hot": ONE_HOT}
 GUIDES: dict[str, dict[str, Any]] = {
@@ -29,7 +32,10 @@ SETTINGS: dict[str, Any] = {
         "eurlex-ci": {"epochs": 3, "minutes": 6, "seeds": [0, 1], "systems": list(SYSTEMS)},
         "debian-deps": {"epochs": 1, "minutes": 30, "seeds": [0], "systems": ["encoder", "both"]},
         "wordnet-isa": {
-            "texts": 20_000, "epochs": 1, "minutes": 20, "seeds": [0],
+            "texts": 20_000,
+            "epochs": 1,
+            "minutes": 20,
+            "seeds": [0],
             "systems": ["encoder", "both"],
             "gudn": {"plain_up_to": 0, "max_cluster": 64, "guides": {"say": "both"}},
         },
@@ -57,7 +63,7 @@ SETTINGS: dict[str, Any] = {
         "feature_curve: the feature guide's loss (mean of squares), averaged over parts of an "
         "epoch; runs: figures of each seed; spread: the largest less the smallest",
     ],
-}  # fmt: skip
+}
 
 
 def run(options: Options) -> list[Measurement]:
@@ -65,8 +71,9 @@ def run(options: Options) -> list[Measurement]:
     rows = []
     for name in chosen(options.only, list(SETTINGS["data"]), "--only"):
         asked = chosen(options.systems, SETTINGS["systems"], "--systems")
-        rows += [_row(name, key, options) for key in SETTINGS["data"][name]["systems"]
-                 if key in asked]  # fmt: skip
+        rows += [
+            _row(name, key, options) for key in SETTINGS["data"][name]["systems"] if key in asked
+        ]
     return rows
 
 
@@ -78,12 +85,22 @@ def check(measurements: list[Measurement]) -> list[Claim]:
         for better, worse in ((BOTH, ENCODER), (FEATURE, ONE_HOT)):
             if better in rows and worse in rows:
                 ahead = mean(rows[better][f"P@{k}"] - rows[worse][f"P@{k}"] for k in KS)
-                claims.append(Claim(f"{name}: {better} above {worse} (points, mean of P@1/3/5)",
-                                    ahead > 0, ahead))  # fmt: skip
+                claims.append(
+                    Claim(
+                        f"{name}: {better} above {worse} (points, mean of P@1/3/5)",
+                        ahead > 0,
+                        ahead,
+                    )
+                )
         minutes = max(row["longest_seconds"] for row in rows.values()) / 60
         limit = SETTINGS["data"][name]["minutes"]
-        claims.append(Claim(f"{name}: a run takes at most its minutes (share of them)",
-                            minutes <= limit, minutes / limit))  # fmt: skip
+        claims.append(
+            Claim(
+                f"{name}: a run takes at most its minutes (share of them)",
+                minutes <= limit,
+                minutes / limit,
+            )
+        )
     return claims
 
 
@@ -93,26 +110,37 @@ def job_of(name: str, system: str, seed: int) -> Job:
     settings = {**SETTINGS["gudn"], **special.get("gudn", {})}
     settings["guides"] = {**settings.get("guides", {}), **GUIDES[system]}
     settings["training"] = {**settings["training"], "seed": seed, "epochs": special["epochs"]}
-    return Job(f"gudn-{system}-{seed}", "gudn", name, settings, texts=special.get("texts"),
-               shares_reading=True)  # fmt: skip
+    return Job(
+        f"gudn-{system}-{seed}",
+        "gudn",
+        name,
+        settings,
+        texts=special.get("texts"),
+        shares_reading=True,
+    )
 
 
 def _row(name: str, system: str, options: Options) -> Measurement:
     runs = [_once(name, system, seed, options) for seed in SETTINGS["data"][name]["seeds"]]
     names = ("train_seconds", "step_ms", *_cells.METRICS)
     return {
-        "data": name, "system": SYSTEMS[system], "threads": options.threads,
-        "train_texts": runs[0]["train_texts"], "labels": runs[0]["labels"], "seeds": len(runs),
+        "data": name,
+        "system": SYSTEMS[system],
+        "threads": options.threads,
+        "train_texts": runs[0]["train_texts"],
+        "labels": runs[0]["labels"],
+        "seeds": len(runs),
         "epochs": runs[0]["epochs"],
         **{what: round(mean(run[what] for run in runs), 3) for what in names},
         **{f"spread P@{k}": round(_spread(run[f"P@{k}"] for run in runs), 3) for k in KS},
         "longest_seconds": max(run["train_seconds"] for run in runs),
-        "model_mb": runs[0]["model_mb"], "peak_mb": max(run["peak_mb"] for run in runs),
+        "model_mb": runs[0]["model_mb"],
+        "peak_mb": max(run["peak_mb"] for run in runs),
         "feature_curve": runs[0]["feature_curve"],
         "trained_commit": runs[0]["trained_commit"],
         "trained_dirty": any(run["trained_dirty"] for run in runs),
         "runs": [{what: round(run[what], 3) for what in names} for run in runs],
-    }  # fmt: skip
+    }
 
 
 def _spread(values: Any) -> float:
@@ -123,8 +151,10 @@ def _spread(values: Any) -> float:
 def _once(name: str, system: str, seed: int, options: Options) -> Measurement:
     place, cost = _cells.trained(job_of(name, system, seed), options)
     row = cost | of_log(place.parent / "run") | alone(_measure, place, name, options)
-    say(f"{name}, {SYSTEMS[system]}, seed {seed}: {row['train_seconds']:.0f} s, P@1 "
-        f"{row['P@1']:.2f}, P@5 {row['P@5']:.2f}")  # fmt: skip
+    say(
+        f"{name}, {SYSTEMS[system]}, seed {seed}: {row['train_seconds']:.0f} s, P@1 "
+        f"{row['P@1']:.2f}, P@5 {row['P@5']:.2f}"
+    )
     return row
 
 
@@ -141,12 +171,19 @@ def feature_curve(steps: Sequence[dict[str, Any]], points: int) -> list[dict[str
     """The feature guide's loss, averaged over so many parts of each epoch; by epochs done."""
     curve = []
     for epoch in dict.fromkeys(line["epoch"] for line in steps):
-        losses = [line["feature_loss"] for line in steps
-                  if line["epoch"] == epoch and "feature_loss" in line]  # fmt: skip
+        losses = [
+            line["feature_loss"]
+            for line in steps
+            if line["epoch"] == epoch and "feature_loss" in line
+        ]
         size = -(-len(losses) // points) or 1
-        curve += [{"epoch": round(epoch + min(start + size, len(losses)) / len(losses), 3),
-                   "loss": round(mean(losses[start : start + size]), 5)}
-                  for start in range(0, len(losses), size)]  # fmt: skip
+        curve += [
+            {
+                "epoch": round(epoch + min(start + size, len(losses)) / len(losses), 3),
+                "loss": round(mean(losses[start : start + size]), 5),
+            }
+            for start in range(0, len(losses), size)
+        ]
     return curve
 
 

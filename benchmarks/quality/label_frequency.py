@@ -12,9 +12,11 @@ from benchmarks.quality._standing import DATA
 SETTINGS: dict[str, Any] = {
     "data": list(DATA),
     "ranks": 40,  # points of the curve, evenly on a logarithmic axis
-    "remarks": ["training part only; counts: texts that carry the label of each rank, the most "
-                "frequent label first"],
-}  # fmt: skip
+    "remarks": [
+        "training part only; counts: texts that carry the label of each rank, the most "
+        "frequent label first"
+    ],
+}
 
 
 def run(options: Options) -> list[Measurement]:
@@ -31,10 +33,15 @@ def _row(name: str, options: Options) -> Measurement:
     train = with_texts(dataset(options, name))
     counts = np.sort(train.trained_on().label_counts)[::-1]
     ranks = ranks_of(len(counts))
-    return {"data": name, "texts": len(train), "labels": len(counts),
-            "labels_per_text": round(float(counts.sum()) / len(train), 2),
-            "seen_once": int((counts == 1).sum()), "ranks": ranks.tolist(),
-            "counts": counts[ranks - 1].tolist()}  # fmt: skip
+    return {
+        "data": name,
+        "texts": len(train),
+        "labels": len(counts),
+        "labels_per_text": round(float(counts.sum()) / len(train), 2),
+        "seen_once": int((counts == 1).sum()),
+        "ranks": ranks.tolist(),
+        "counts": counts[ranks - 1].tolist(),
+    }
 
 
 def ranks_of(labels: int) -> Any:

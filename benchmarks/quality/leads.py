@@ -50,8 +50,10 @@ def check(measurements: list[Measurement]) -> list[Claim]:
         rows = [row for row in measurements if (row["data"], row["system"]) == (data, system)]
         for name in results.MARGINS:
             least = min(row["intervals"][name][0] for row in rows)
-            sentence = (f"{data}, {system}: the lead in {name} over each of {len(rows)} peers is "
-                        "above 0 whichever test texts are drawn (its lower end)")  # fmt: skip
+            sentence = (
+                f"{data}, {system}: the lead in {name} over each of {len(rows)} peers is "
+                "above 0 whichever test texts are drawn (its lower end)"
+            )
             claims.append(Claim(sentence, least > 0, least))
     return claims
 
@@ -64,16 +66,19 @@ def _leads(name: str, peers: list[str], options: Options) -> list[Measurement]:
     test = dataset(options, name, "tst").named_in(train.labels)
     found = _kept(name, [*SETTINGS["ours"], *peers], len(test), options)
     ours = [key for key in SETTINGS["ours"] if key in found]
-    rankings = {key: Ranking(labels, np.zeros(labels.shape, np.float32))
-                for key, labels in found.items()}  # fmt: skip
+    rankings = {
+        key: Ranking(labels, np.zeros(labels.shape, np.float32)) for key, labels in found.items()
+    }
     rows: list[Measurement] = []
     for peer in (key for key in found if key in peers):
         pair = {key: rankings[key] for key in (peer, *ours)}
         made = compare_rankings(pair, test, train.trained_on(), resamples=SETTINGS["resamples"])
         _check_same(name, made.metrics)
         reached = {key: round(made.metrics[key]["P@5"], 3) for key in pair}
-        rows += [_row(name, key, peer, made.versus[key].metrics,
-                      [reached[key], reached[peer]]) for key in ours]  # fmt: skip
+        rows += [
+            _row(name, key, peer, made.versus[key].metrics, [reached[key], reached[peer]])
+            for key in ours
+        ]
     if not rows:
         raise BenchmarkError(
             f"{options.work} has no rankings of {name} by one of ours and by a peer: run "
@@ -84,17 +89,27 @@ def _leads(name: str, peers: list[str], options: Options) -> list[Measurement]:
 
 def _row(name: str, key: str, peer: str, leads: Any, figures: list[float]) -> Measurement:
     found = {metric: leads[metric] for metric in results.MARGINS}
-    return {"data": name, "key": key, "system": results.SYSTEMS[key].title, "against": peer,
-            "peer": results.SYSTEMS[peer].title, "figures": figures,
-            **{metric: round(lead.estimate, 3) for metric, lead in found.items()},
-            "intervals": {metric: [round(lead.low, 3), round(lead.high, 3)]
-                          for metric, lead in found.items()}}  # fmt: skip
+    return {
+        "data": name,
+        "key": key,
+        "system": results.SYSTEMS[key].title,
+        "against": peer,
+        "peer": results.SYSTEMS[peer].title,
+        "figures": figures,
+        **{metric: round(lead.estimate, 3) for metric, lead in found.items()},
+        "intervals": {
+            metric: [round(lead.low, 3), round(lead.high, 3)] for metric, lead in found.items()
+        },
+    }
 
 
 def _kept(name: str, keys: list[str], texts: int, options: Options) -> dict[str, Any]:
     """The rankings that are there, of all test texts; what is missing is said."""
-    found = {key: np.load(path) for key in keys
-             if (path := results.kept_ranking(name, key, options)).exists()}  # fmt: skip
+    found = {
+        key: np.load(path)
+        for key in keys
+        if (path := results.kept_ranking(name, key, options)).exists()
+    }
     whole = {key: labels for key, labels in found.items() if len(labels) == texts}
     if missing := [key for key in keys if key not in whole]:
         say(f"{name}: no ranking by {', '.join(missing)}")

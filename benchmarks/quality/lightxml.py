@@ -23,13 +23,22 @@ from benchmarks.record import source
 if TYPE_CHECKING:
     from xmtc import Dataset, Model
 
-TREE, NEURAL, INT8 = "linear_tree", "lightxml", "lightxml, int8"
-AVERAGE, LEARNED = "average of both", "learned combination"
-PEER, PEER_PUBLISHED = "PECOS XR-Transformer", "PECOS XR-Transformer, published settings"
+TREE = "linear_tree"
+NEURAL = "lightxml"
+INT8 = "lightxml, int8"
+AVERAGE = "average of both"
+LEARNED = "learned combination"
+PEER = "PECOS XR-Transformer"
+PEER_PUBLISHED = "PECOS XR-Transformer, published settings"
 SYSTEMS = {
-    "linear_tree": TREE, "lightxml": NEURAL, "int8": INT8, "average": AVERAGE, "learned": LEARNED,
-    "xrt": PEER, "xrt-published": PEER_PUBLISHED,
-}  # fmt: skip
+    "linear_tree": TREE,
+    "lightxml": NEURAL,
+    "int8": INT8,
+    "average": AVERAGE,
+    "learned": LEARNED,
+    "xrt": PEER,
+    "xrt-published": PEER_PUBLISHED,
+}
 SETTINGS: dict[str, Any] = {
     "data": ["eurlex4k-proxy", "debian-deps"],
     "systems": list(SYSTEMS),
@@ -81,19 +90,32 @@ def check(measurements: list[Measurement]) -> list[Claim]:
     """Points of P@5, and what int8 costs; sets and systems that were not run are left out."""
     claims = []
     for name in dict.fromkeys(row["data"] for row in measurements):
-        rows = {row["system"]: row for row in measurements
-                if row["data"] == name and "failed" not in row}  # fmt: skip
+        rows = {
+            row["system"]: row
+            for row in measurements
+            if row["data"] == name and "failed" not in row
+        }
         peers = [rows[peer] for peer in (PEER, PEER_PUBLISHED) if peer in rows]
         for both in (rows[system] for system in (AVERAGE, LEARNED) if system in rows):
             claims += _ahead(name, both, rows.get(TREE), peers)
         if NEURAL in rows:
             minutes = rows[NEURAL]["train_seconds"] / 60
-            claims.append(Claim(f"{name}: lightxml is trained within {LIMIT_MINUTES} minutes "
-                                "(minutes)", minutes <= LIMIT_MINUTES, minutes))  # fmt: skip
+            claims.append(
+                Claim(
+                    f"{name}: lightxml is trained within {LIMIT_MINUTES} minutes (minutes)",
+                    minutes <= LIMIT_MINUTES,
+                    minutes,
+                )
+            )
         if NEURAL in rows and INT8 in rows:
             points = rows[INT8]["P@1"] - rows[NEURAL]["P@1"]
-            claims.append(Claim(f"{name}: int8 costs at most {POINTS_INT8} points of P@1 "
-                                "(points)", points >= -POINTS_INT8, points))  # fmt: skip
+            claims.append(
+                Claim(
+                    f"{name}: int8 costs at most {POINTS_INT8} points of P@1 (points)",
+                    points >= -POINTS_INT8,
+                    points,
+                )
+            )
     return claims
 
 
@@ -101,14 +123,20 @@ def _ahead(
     name: str, both: Measurement, tree: Measurement | None, peers: list[Measurement]
 ) -> list[Claim]:
     """Of lightxml and linear_tree together."""
-    claims, what = [], f"{name}: P@5 of the {both['system']}"
+    claims = []
+    what = f"{name}: P@5 of the {both['system']}"
     if peers:
         ahead = both["P@5"] - max(row["P@5"] for row in peers)
         claims.append(Claim(f"{what} above XR-Transformer's (points ahead)", ahead > 0, ahead))
     if tree and name == "eurlex4k-proxy":
         ahead = both["P@5"] - tree["P@5"]
-        claims.append(Claim(f"{what} {POINTS_AHEAD} above linear_tree's (points ahead)",
-                            ahead >= POINTS_AHEAD, ahead))  # fmt: skip
+        claims.append(
+            Claim(
+                f"{what} {POINTS_AHEAD} above linear_tree's (points ahead)",
+                ahead >= POINTS_AHEAD,
+                ahead,
+            )
+        )
     return claims
 
 
@@ -116,8 +144,13 @@ def neural_job(name: str, options: Options) -> Job:
     """The default settings, validated."""
     texts = len(with_texts(dataset(options, name)))
     share = min(0.2, SETTINGS["validation_texts"] / texts)
-    training = {"validation": share, "validations": SETTINGS["validations"], "metric": "P@5",
-                "precision": PRECISION, "seed": options.seed}  # fmt: skip
+    training = {
+        "validation": share,
+        "validations": SETTINGS["validations"],
+        "metric": "P@5",
+        "precision": PRECISION,
+        "seed": options.seed,
+    }
     return Job("lightxml", "lightxml", name, {"training": training}, minutes=options.minutes)
 
 
@@ -202,7 +235,7 @@ def _made(
     if system == INT8:
         return _cells.with_encoder(models[0], int8=True), {}
     if system == AVERAGE:
-        from xmtc.models import ensemble
+        from xmtc.models.ensemble import model as ensemble
 
         return ensemble.of(models, ensemble.Config(how="logit")), {}
     if system == LEARNED:
@@ -210,11 +243,9 @@ def _made(
     return models[0], {}
 
 
-def _combined(
-    models: list[Model], name: str, options: Options
-) -> tuple[Model, Measurement]:  # fmt: skip
+def _combined(models: list[Model], name: str, options: Options) -> tuple[Model, Measurement]:
     """Weights learned with the tree that never saw the validation texts, for the one that did."""
-    from xmtc.models import ensemble
+    from xmtc.models.ensemble import model as ensemble
 
     neural, tree, unseen = models
     found = ensemble.learned(
@@ -223,8 +254,9 @@ def _combined(
     taught = {NEURAL: neural, TREE: tree}
     members = [taught[member.kind] for member in found.members]
     return ensemble.of(members, found.config), {
-        "members": [member.kind for member in members], "weights": found.weights.tolist()
-    }  # fmt: skip
+        "members": [member.kind for member in members],
+        "weights": found.weights.tolist(),
+    }
 
 
 def _peer(mode: str) -> Callable[[str, Options], Measurement]:
@@ -235,12 +267,19 @@ def ask_peer(mode: str, name: str, options: Options) -> Measurement:
     """XR-Transformer in its own environment; the same weights, features and minutes."""
 
     tokens = SETTINGS["tokens_of_peer"].get(name, 256)
-    task = {"mode": mode, "minutes": options.minutes, "k": SETTINGS["k"], "tokens": tokens,
-            "threads": options.threads, "seed": options.seed,
-            "rate": SETTINGS["learning_rate_of_peer"]}  # fmt: skip
+    task = {
+        "mode": mode,
+        "minutes": options.minutes,
+        "k": SETTINGS["k"],
+        "tokens": tokens,
+        "threads": options.threads,
+        "seed": options.seed,
+        "rate": SETTINGS["learning_rate_of_peer"],
+    }
     place = options.work / f"{name}-pecos-{mode}"
-    return _cells.kept(place, {**task, "subset": options.subset},
-                       lambda: _asked_peer(task, name, options))  # fmt: skip
+    return _cells.kept(
+        place, {**task, "subset": options.subset}, lambda: _asked_peer(task, name, options)
+    )
 
 
 def _asked_peer(task: dict[str, Any], name: str, options: Options) -> Measurement:
@@ -266,7 +305,7 @@ def _asked_peer(task: dict[str, Any], name: str, options: Options) -> Measuremen
 def write_for_peer(folder: Path, train: Any, asked: Sequence[str]) -> None:
     """Texts, matrices and the encoder."""
     from xmtc.models import lightxml, linear_tree
-    from xmtc.neural.encoders.places import find
+    from xmtc.neural.encoders.locate import find
     from xmtc.text import tfidf
 
     encoder, features = tfidf.learn(train.texts, linear_tree.Config().text)
@@ -278,6 +317,11 @@ def write_for_peer(folder: Path, train: Any, asked: Sequence[str]) -> None:
 
 
 CELLS: dict[str, Callable[[str, Options], Measurement]] = {
-    "linear_tree": _tree, "lightxml": _neural, "int8": _int8, "average": _average,
-    "learned": learned, "xrt": _peer("defaults"), "xrt-published": _peer("published"),
-}  # fmt: skip
+    "linear_tree": _tree,
+    "lightxml": _neural,
+    "int8": _int8,
+    "average": _average,
+    "learned": learned,
+    "xrt": _peer("defaults"),
+    "xrt-published": _peer("published"),
+}

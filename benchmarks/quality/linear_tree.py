@@ -96,9 +96,11 @@ def run(options: Options) -> list[Measurement]:
 
 
 def compare(
-    name: str, cells: list[tuple[Contender, int]], options: Options,
+    name: str,
+    cells: list[tuple[Contender, int]],
+    options: Options,
     text: dict[str, Any] = SETTINGS["text"],
-) -> list[Measurement]:  # fmt: skip
+) -> list[Measurement]:
     """One row per system and number of trees, in this order. text: settings of the features."""
     from xmtc.text import tfidf
 
@@ -124,17 +126,29 @@ def compare(
                 figures.append(answer)
                 say(f"{name}, {system.name}, {trees} trees, round {number}: {_in_short(answer)}")
     return [
-        {"data": name, "system": system.name, "trees": trees, "threads": options.threads,
-         "text": asdict(settings), **_summary(figures)}
+        {
+            "data": name,
+            "system": system.name,
+            "trees": trees,
+            "threads": options.threads,
+            "text": asdict(settings),
+            **_summary(figures),
+        }
         for (system, trees), figures in rounds.items()
-    ]  # fmt: skip
+    ]
 
 
 def _ask(system: Contender, trees: int, folder: str, options: Options) -> Measurement:
     """The figures of one cell, or what became of it."""
-    task = {"folder": folder, "out": str(Path(folder) / "ranking.npz"), "trees": trees,
-            "threads": options.threads, "seed": options.seed, "k": SETTINGS["k"],
-            "mode": system.mode}  # fmt: skip
+    task = {
+        "folder": folder,
+        "out": str(Path(folder) / "ranking.npz"),
+        "trees": trees,
+        "threads": options.threads,
+        "seed": options.seed,
+        "k": SETTINGS["k"],
+        "mode": system.mode,
+    }
     try:
         with Peer(system.venv, system.script) as peer:
             answer = peer.ask_within(options.limit_minutes, task)
@@ -179,8 +193,13 @@ def _from_raw_text(name: str, options: Options) -> Measurement:
     xmtc.set_threads(1)
     figures = latency(lambda text: xmtc.predict(model, [text], k=5), texts)
     xmtc.set_threads(options.threads)
-    return {"data": name, "system": RAW, "trees": 1, "threads": 1,
-            **{what: _rounded(value) for what, value in figures.items()}}  # fmt: skip
+    return {
+        "data": name,
+        "system": RAW,
+        "trees": 1,
+        "threads": 1,
+        **{what: _rounded(value) for what, value in figures.items()},
+    }
 
 
 def _write(folder: Path, features: Csr, relevant: Csr, asked: Csr) -> None:

@@ -15,9 +15,11 @@ from benchmarks.quality._figures import KS
 
 SETTINGS: dict[str, Any] = {
     "data": "eurlex4k-proxy",
-    "remarks": ["the ranking is linear_tree's, of the test texts; labels that training never saw "
-                "count as relevant and cannot be found"],
-}  # fmt: skip
+    "remarks": [
+        "the ranking is linear_tree's, of the test texts; labels that training never saw "
+        "count as relevant and cannot be found"
+    ],
+}
 METRICS = [f"{name}@{k}" for name in ("P", "nDCG", "PSP") for k in KS]
 POINTS = 1e-3
 
@@ -33,8 +35,15 @@ def run(options: Options) -> list[Measurement]:
     ranking = xmtc.train("linear_tree", train).rank(test.texts, max(KS))
     ours = evaluate_ranking(ranking, test.relevant, train.trained_on(), ks=KS).metrics
     theirs = asked(ranking.labels, test.relevant, train.relevant)
-    return [{"metric": name, "xmtc": round(ours[name], 4), "napkinXC": round(theirs[name], 4),
-             "version": theirs["version"]} for name in METRICS]  # fmt: skip
+    return [
+        {
+            "metric": name,
+            "xmtc": round(ours[name], 4),
+            "napkinXC": round(theirs[name], 4),
+            "version": theirs["version"],
+        }
+        for name in METRICS
+    ]
 
 
 def check(measurements: list[Measurement]) -> list[Claim]:

@@ -12,7 +12,8 @@ from benchmarks.processor import PRECISION
 from benchmarks.quality import _cells
 from benchmarks.quality._cells import KS, Job
 
-DYNAMIC, STATIC = "dynamic", "static"
+DYNAMIC = "dynamic"
+STATIC = "static"
 VARIANTS = {DYNAMIC: "dynamic", STATIC: "static (S)", "static_own_encoder": "static (BS)"}
 SETTINGS: dict[str, Any] = {
     "data": {"cve-libs": None, "debian-deps": 6_000},  # training texts, drawn with seed 0
@@ -51,7 +52,8 @@ SETTINGS: dict[str, Any] = {
         "runs: train_seconds and figures of each seed",
     ],
 }
-LIMIT_MINUTES, CORES = 10, 2
+LIMIT_MINUTES = 10
+CORES = 2
 
 
 def run(options: Options) -> list[Measurement]:
@@ -65,21 +67,35 @@ def check(measurements: list[Measurement]) -> list[Claim]:
     """Means of P@1, P@3 and P@5, beside the better of the static ones."""
     claims = []
     for name in dict.fromkeys(row["data"] for row in measurements):
-        figures = {row["system"]: mean(row[f"P@{k}"] for k in KS)
-                   for row in measurements if row["data"] == name}  # fmt: skip
+        figures = {
+            row["system"]: mean(row[f"P@{k}"] for k in KS)
+            for row in measurements
+            if row["data"] == name
+        }
         ours = figures.pop(VARIANTS[DYNAMIC], None)
         if ours is not None and figures:
             ahead = ours - max(figures.values())
-            claims.append(Claim(f"{name}: mean of P@1, P@3, P@5 of dynamic negatives not below "
-                                "static ones' (points ahead)", ahead >= 0, ahead))  # fmt: skip
+            claims.append(
+                Claim(
+                    f"{name}: mean of P@1, P@3, P@5 of dynamic negatives not below "
+                    "static ones' (points ahead)",
+                    ahead >= 0,
+                    ahead,
+                )
+            )
     if measurements:
         longest = (
             max(row["longest_seconds"] * row.get("threads", CORES) for row in measurements)
             / 60
             / CORES
         )
-        claims.append(Claim(f"a run takes at most {LIMIT_MINUTES} minutes of {CORES} cores "
-                            "(longest)", longest <= LIMIT_MINUTES, longest))  # fmt: skip
+        claims.append(
+            Claim(
+                f"a run takes at most {LIMIT_MINUTES} minutes of {CORES} cores (longest)",
+                longest <= LIMIT_MINUTES,
+                longest,
+            )
+        )
     return claims
 
 
@@ -87,14 +103,18 @@ def _row(name: str, variant: str, options: Options) -> Measurement:
     runs = [_once(name, variant, seed, options) for seed in SETTINGS["seeds"]]
     names = ("train_seconds", *_cells.METRICS)
     return {
-        "data": name, "system": VARIANTS[variant], "threads": options.threads,
-        "train_texts": runs[0]["train_texts"], "labels": runs[0]["labels"], "seeds": len(runs),
+        "data": name,
+        "system": VARIANTS[variant],
+        "threads": options.threads,
+        "train_texts": runs[0]["train_texts"],
+        "labels": runs[0]["labels"],
+        "seeds": len(runs),
         **{what: round(mean(run[what] for run in runs), 3) for what in names},
         "longest_seconds": max(run["train_seconds"] for run in runs),
         "trained_commit": runs[0]["trained_commit"],
         "trained_dirty": any(run["trained_dirty"] for run in runs),
         "runs": [{what: round(run[what], 3) for what in names} for run in runs],
-    }  # fmt: skip
+    }
 
 
 def _once(name: str, variant: str, seed: int, options: Options) -> Measurement:
@@ -102,9 +122,11 @@ def _once(name: str, variant: str, seed: int, options: Options) -> Measurement:
     epochs = SETTINGS["passes"] // (1 if variant == DYNAMIC else 2)
     training = settings["training"]
     settings["training"] = {
-        "epochs": epochs, "head_last_epochs": _last_epochs(variant, epochs), **training,
+        "epochs": epochs,
+        "head_last_epochs": _last_epochs(variant, epochs),
+        **training,
         "seed": seed,
-    }  # fmt: skip
+    }
     texts = SETTINGS["data"][name]
     job = Job(f"negatives-{variant}-{seed}", "lightxml", name, settings, texts=texts)
     place, cost = _cells.trained(job, options)

@@ -50,8 +50,13 @@ def check(measurements: list[Measurement]) -> list[Claim]:
         return []
     ours = one(measurements, change=DEFAULT)["P@5"]
     best = max(row["P@5"] for row in measurements)
-    return [Claim("P@5 of the default within half a point of the best (points)",
-                  best - ours <= 0.5, best - ours)]  # fmt: skip
+    return [
+        Claim(
+            "P@5 of the default within half a point of the best (points)",
+            best - ours <= 0.5,
+            best - ours,
+        )
+    ]
 
 
 def _row(key: str, options: Options) -> Measurement:
@@ -60,8 +65,13 @@ def _row(key: str, options: Options) -> Measurement:
         given = settings.get(part)
         settings[part] = {**given, **change} if isinstance(given, dict) else change
     training = {**settings["training"], "seed": options.seed}
-    job = Job(f"setting-{key}", "lightxml", SETTINGS["data"], {**settings, "training": training},
-              held_out=SETTINGS["held_out"])  # fmt: skip
+    job = Job(
+        f"setting-{key}",
+        "lightxml",
+        SETTINGS["data"],
+        {**settings, "training": training},
+        held_out=SETTINGS["held_out"],
+    )
     place, cost = _cells.trained(job, options)
     found = alone(_measure, place, options)
     say(f"{key}: P@5 {found['P@5']:.2f} in {cost['train_seconds']:.0f} s")

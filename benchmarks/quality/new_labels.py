@@ -16,7 +16,9 @@ from benchmarks.quality._cells import KS, Job
 if TYPE_CHECKING:
     from xmtc import Dataset, Model
 
-GUIDED, UNGUIDED, TREE = "gudn", "gudn, encoder only", "linear_tree"
+GUIDED = "gudn"
+UNGUIDED = "gudn, encoder only"
+TREE = "linear_tree"
 SYSTEMS = {"gudn": GUIDED, "encoder": UNGUIDED, "linear_tree": TREE}
 SETTINGS: dict[str, Any] = {
     "data": {"eurlex-ci": 3, "eurlex4k-proxy": 3, "debian-deps": 1},  # epochs of gudn's training
@@ -60,25 +62,53 @@ def check(measurements: list[Measurement]) -> list[Claim]:
             continue
         ours = rows[GUIDED]
         times = ours["new R@5"] / ours["by_chance"]
-        claims.append(Claim(f"{name}: R@5 among unseen labels at least 5 times chance (times)",
-                            times >= 5, times))  # fmt: skip
+        claims.append(
+            Claim(
+                f"{name}: R@5 among unseen labels at least 5 times chance (times)",
+                times >= 5,
+                times,
+            )
+        )
         for other in (UNGUIDED, TREE):
             if other in rows:
                 ahead = ours["new R@5"] - rows[other]["new R@5"]
-                claims.append(Claim(f"{name}: R@5 among unseen labels above that of {other} "
-                                    "(points)", ahead > 0, ahead))  # fmt: skip
+                claims.append(
+                    Claim(
+                        f"{name}: R@5 among unseen labels above that of {other} (points)",
+                        ahead > 0,
+                        ahead,
+                    )
+                )
         change = min(ours[f"elsewhere after P@{k}"] - ours[f"elsewhere P@{k}"] for k in KS)
-        claims.append(Claim(f"{name}: P@k of texts without them falls by at most 1 point (worst)",
-                            change >= -1, change))  # fmt: skip
+        claims.append(
+            Claim(
+                f"{name}: P@k of texts without them falls by at most 1 point (worst)",
+                change >= -1,
+                change,
+            )
+        )
     return claims
 
 
 def _row(name: str, system: str, options: Options) -> Measurement:
     place, cost = _cells.trained(_job(name, system), options)
-    row = {"data": name, "system": SYSTEMS[system], "threads": options.threads,
-           **{what: cost[what] for what in ("train_texts", "labels", "epochs", "train_seconds",
-                                            "trained_commit", "trained_dirty")},
-           **_cells.rounded(alone(_measure, place, name, options))}  # fmt: skip
+    row = {
+        "data": name,
+        "system": SYSTEMS[system],
+        "threads": options.threads,
+        **{
+            what: cost[what]
+            for what in (
+                "train_texts",
+                "labels",
+                "epochs",
+                "train_seconds",
+                "trained_commit",
+                "trained_dirty",
+            )
+        },
+        **_cells.rounded(alone(_measure, place, name, options)),
+    }
     say(f"{name}, {SYSTEMS[system]}: R@5 of new labels {row['new R@5']:.1f}")
     return row
 
@@ -98,30 +128,35 @@ def _measure(place: Path, name: str, options: Options) -> Measurement:
     import xmtc
 
     xmtc.set_threads(options.threads)
-    model, train = xmtc.load(place), with_texts(dataset(options, name))
+    model = xmtc.load(place)
+    train = with_texts(dataset(options, name))
     hidden = train.labels.only(_cells.hidden_labels(train, SETTINGS["labels"]))
     said = {label: hidden.text_of(place) for place, label in enumerate(hidden.names)}
     wider, cost = timed(lambda: xmtc.add_labels(model, texts=said))
     test = _cells.asked(options, name).named_in(wider.labels)
-    return {"added": len(said), "add_seconds": cost.seconds,
-            **figures(model, wider, test)}  # fmt: skip
+    return {"added": len(said), "add_seconds": cost.seconds, **figures(model, wider, test)}
 
 
 def figures(model: Model, wider: Model, test: Dataset) -> Measurement:
     """What becomes of the new labels in the wider model, and of texts without them."""
-    known, many = len(model.labels), len(wider.labels)
+    known = len(model.labels)
+    many = len(wider.labels)
     new = np.arange(many) >= known
     truth = test.relevant[:, :many]
     carries = np.asarray(truth[:, known:].sum(axis=1)).ravel() > 0
-    mine, others = test.take(np.flatnonzero(carries)), test.take(np.flatnonzero(~carries))
+    mine = test.take(np.flatnonzero(carries))
+    others = test.take(np.flatnonzero(~carries))
     only = truth[np.flatnonzero(carries)].tolil()
     only[:, :known] = 0
-    alone_, among = wider.rank(mine.texts, 5, new), wider.rank(mine.texts, 5)
+    alone_ = wider.rank(mine.texts, 5, new)
+    among = wider.rank(mine.texts, 5)
     found: Measurement = {
-        "test_texts": len(mine), "by_chance": 100 * min(1.0, 5 / int(new.sum())),
-        "new P@1": _metric(alone_, only, "P@1"), "new R@5": _metric(alone_, only, "R@5"),
+        "test_texts": len(mine),
+        "by_chance": 100 * min(1.0, 5 / int(new.sum())),
+        "new P@1": _metric(alone_, only, "P@1"),
+        "new R@5": _metric(alone_, only, "R@5"),
         "among_all R@5": _metric(among, only, "R@5"),
-    }  # fmt: skip
+    }
     for when, each in (("elsewhere", model), ("elsewhere after", wider)):
         ranking = each.rank(others.texts, max(KS))
         found |= {f"{when} P@{k}": _metric(ranking, others.relevant, f"P@{k}") for k in KS}

@@ -50,13 +50,19 @@ def run(options: Options) -> list[Measurement]:
     for system, measure in _systems(options).items():
         say(f"{system} fits {len(train.labels):,} labels")
         ranking, fit, rank = measure(given, encoded)
-        rows.append({
-            "system": system, "threads": options.threads, "texts": len(train),
-            "labels": len(train.labels), "features": features.shape[1],
-            "fit_seconds": round(fit.seconds, 3), "fit_cpu_seconds": round(fit.cpu_seconds, 3),
-            "rank_seconds": round(rank.seconds, 3),
-            **_quality(ranking, test, train),
-        })  # fmt: skip
+        rows.append(
+            {
+                "system": system,
+                "threads": options.threads,
+                "texts": len(train),
+                "labels": len(train.labels),
+                "features": features.shape[1],
+                "fit_seconds": round(fit.seconds, 3),
+                "fit_cpu_seconds": round(fit.cpu_seconds, 3),
+                "rank_seconds": round(rank.seconds, 3),
+                **_quality(ranking, test, train),
+            }
+        )
         say(f"{system}: {fit.seconds:.1f} s")
     return rows
 
@@ -68,9 +74,13 @@ def check(measurements: list[Measurement]) -> list[Claim]:
     claims = []
     for k in SETTINGS["ks"]:
         ahead = ours[f"P@{k}"] - max(row[f"P@{k}"] for row in theirs)
-        claims.append(Claim(
-            f"P@{k} is at most {POINTS_BELOW} points below scikit-learn's (points ahead)",
-            ahead >= -POINTS_BELOW, ahead))  # fmt: skip
+        claims.append(
+            Claim(
+                f"P@{k} is at most {POINTS_BELOW} points below scikit-learn's (points ahead)",
+                ahead >= -POINTS_BELOW,
+                ahead,
+            )
+        )
     for clock, name in (("fit_seconds", "by the clock"), ("fit_cpu_seconds", "in processor time")):
         ratio = min(row[clock] for row in theirs) / ours[clock]
         claims.append(Claim(f"fits faster than scikit-learn {name} (times)", ratio > 1, ratio))

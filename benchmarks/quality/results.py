@@ -35,8 +35,14 @@ K = 10
 LIMIT_MINUTES = 60.0  # of a linear system
 AUTO_TIMES = 2  # auto may take as long as two single models
 # Minutes that linear_tree takes, reading and measuring included.
-EASY = {"eurlex4k-proxy": 2, "debian-deps": 2, "wordnet-isa": 2, "eurlex57k": 4, "rust-prs": 5,
-        "yso-finna-en": 6}  # fmt: skip
+EASY = {
+    "eurlex4k-proxy": 2,
+    "debian-deps": 2,
+    "wordnet-isa": 2,
+    "eurlex57k": 4,
+    "rust-prs": 5,
+    "yso-finna-en": 6,
+}
 MORE = 1.4  # times the minutes of training: probing and measuring
 JUDGED = ("linear_tree", "one_vs_all")  # what the ensemble has besides, where there is a dev part
 MARGINS = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@5")
@@ -113,8 +119,10 @@ def _learned(name: str, options: Options) -> Measurement:
         return lightxml.learned(name, options)
     best = best_two(standing())
     if not best:
-        raise BenchmarkError(f"which two neural systems are best is not known: measure all of "
-                             f"{', '.join(SINGLES)} on {FIRST} first.")  # fmt: skip
+        raise BenchmarkError(
+            f"which two neural systems are best is not known: measure all of "
+            f"{', '.join(SINGLES)} on {FIRST} first."
+        )
     pairs = [_cells.trained(JOBS[key](name, options), options) for key in (*JUDGED, *best)]
     places, costs = zip(*pairs, strict=True)
     found = alone(_measure_learned, places, name, options)
@@ -125,17 +133,23 @@ def _learned(name: str, options: Options) -> Measurement:
 
 def _measure_learned(places: Sequence[Path], name: str, options: Options) -> Measurement:
     import xmtc
-    from xmtc.models import ensemble
+    from xmtc.models.ensemble import model as ensemble
 
     xmtc.set_threads(options.threads)
-    models, how = [xmtc.load(place) for place in places], ensemble.Config(how="logit")
+    models = [xmtc.load(place) for place in places]
+    how = ensemble.Config(how="logit")
     learned = ensemble.learn_weights(models, dataset(options, name, "dev"), how)
     model = ensemble.weighted(models, learned.weights, how)
     return _cells.measured(model, options, name, K) | {
-        "members": [model.kind for model in models], "weights": list(learned.weights),
-        "dev": {"metric": how.metric, "learned": learned.figure, "equal": learned.plain,
-                "alone": list(learned.alone)},
-    }  # fmt: skip
+        "members": [model.kind for model in models],
+        "weights": list(learned.weights),
+        "dev": {
+            "metric": how.metric,
+            "learned": learned.figure,
+            "equal": learned.plain,
+            "alone": list(learned.alone),
+        },
+    }
 
 
 def _peer(key: str, trees: int) -> Callable[[str, Options], Measurement]:
@@ -166,16 +180,25 @@ OURS: dict[str, System] = {
     "learned": System("learned ensemble", _learned, ("lightxml", "linear_tree"), 1.05),
     "auto": System("auto", _auto, ("auto",), AUTO_TIMES),
 }
-EFFORT = {"pecos": 2, "omikuji-parabel": 2, "omikuji-bonsai": 3, "napkinxc": 3, "libmultilabel": 6,
-          "sklearn": 15, "fasttext": 8}  # fmt: skip
+EFFORT = {
+    "pecos": 2,
+    "omikuji-parabel": 2,
+    "omikuji-bonsai": 3,
+    "napkinxc": 3,
+    "libmultilabel": 6,
+    "sklearn": 15,
+    "fasttext": 8,
+}
 LINEAR_PEERS: dict[str, System] = {
     peer_key(key, trees): System(
-        contender.name + f", {trees} trees" * (trees > 1), _peer(key, trees),
+        contender.name + f", {trees} trees" * (trees > 1),
+        _peer(key, trees),
         effort=EFFORT[key] * (1 if trees < 2 else 2),
     )
-    for key, contender in linear_tree.CONTENDERS.items() if key != "xmtc"
+    for key, contender in linear_tree.CONTENDERS.items()
+    if key != "xmtc"
     for trees in contender.trees
-}  # fmt: skip
+}
 PEERS: dict[str, System] = {
     **LINEAR_PEERS,
     "xrt": System(lightxml.PEER, _xrt("defaults"), models=1.3),
@@ -234,8 +257,12 @@ def run(options: Options) -> list[Measurement]:
     names = chosen(options.only, DATA, "--only")
     keys = chosen(options.systems, list(SYSTEMS), "--systems")
     cells = standing()
-    return [_row(name, key, options) for name in names for key in keys
-            if options.systems or key in wanted(name, cells)]  # fmt: skip
+    return [
+        _row(name, key, options)
+        for name in names
+        for key in keys
+        if options.systems or key in wanted(name, cells)
+    ]
 
 
 def check(measurements: list[Measurement]) -> list[Claim]:
@@ -248,8 +275,10 @@ def _claims(data: str, measurements: list[Measurement]) -> list[Claim]:
     rows = [row for row in measurements if row["data"] == data and "failed" not in row]
     peers = [row for row in rows if row["key"] in PEERS]
     claims = []
-    for what, ours in (("the best single model", set(OURS) - set(ENSEMBLES)),
-                       ("the ensemble", {"learned"})):  # fmt: skip
+    for what, ours in (
+        ("the best single model", set(OURS) - set(ENSEMBLES)),
+        ("the ensemble", {"learned"}),
+    ):
         some = [row for row in rows if row["key"] in ours]
         if some and peers:
             best = max(some, key=lambda row: float(row["P@5"]))
@@ -276,11 +305,14 @@ def wanted(data: str, cells: Cells) -> list[str]:
 
 def pending(options: Options, results: Path) -> list[tuple[str, str, float]]:
     """Data set, system and about how many minutes: cells without a fit row, the cheapest first."""
-    rows, cells = every_row(results), standing(results)
-    left = [(name, key, minutes_of(name, key, options))
-            for name in DATA for key in wanted(name, cells)
-            if not any(is_fit(key, *row, options) for row in rows.get((name, key), ()))
-            ]  # fmt: skip
+    rows = every_row(results)
+    cells = standing(results)
+    left = [
+        (name, key, minutes_of(name, key, options))
+        for name in DATA
+        for key in wanted(name, cells)
+        if not any(is_fit(key, *row, options) for row in rows.get((name, key), ()))
+    ]
     return sorted(left, key=lambda cell: cell[2])  # of equals, the first data set
 
 
@@ -321,14 +353,23 @@ def kept_ranking(name: str, key: str, options: Options) -> Path:
 
 def _row(name: str, key: str, options: Options) -> Measurement:
     system = SYSTEMS[key]
-    options = replace(options, limit_minutes=max(LIMIT_MINUTES, options.limit_minutes),
-                      ranking=kept_ranking(name, key, options))  # fmt: skip
+    options = replace(
+        options,
+        limit_minutes=max(LIMIT_MINUTES, options.limit_minutes),
+        ranking=kept_ranking(name, key, options),
+    )
     say(f"{name}, {system.title}: about {minutes_of(name, key, options):.0f} minutes")
     found = _tried(system, name, options)
     limit = {"minutes": _allowed(key, options)} if system.models else {}
     say(f"{name}, {system.title}: {found.get('failed') or round(found['P@5'], 2)}")
-    cell = {"data": name, "key": key, "system": system.title, "threads": options.threads,
-            "seed": options.seed, **limit}  # fmt: skip
+    cell = {
+        "data": name,
+        "key": key,
+        "system": system.title,
+        "threads": options.threads,
+        "seed": options.seed,
+        **limit,
+    }
     return {**cell, **_cells.rounded(found), **cell}  # a peer's row has a name of its own
 
 

@@ -59,18 +59,33 @@ def check(measurements: list[Measurement]) -> list[Claim]:
             before = one(measurements, data=name, change=change, when="before")
             after = one(measurements, data=name, change=change, when="after")
             worst = min(after[f"P@{k}"] - before[f"P@{k}"] for k in SETTINGS["ks"])
-            claims.append(Claim(f"{name}, {change}: P@k of old labels falls by at most "
-                                f"{POINTS} points (worst)", worst >= -POINTS, worst))  # fmt: skip
+            claims.append(
+                Claim(
+                    f"{name}, {change}: P@k of old labels falls by at most {POINTS} points (worst)",
+                    worst >= -POINTS,
+                    worst,
+                )
+            )
         told = one(measurements, data=name, change="add by text", when="after")
-        worst = min(told[f"elsewhere after P@{k}"] - told[f"elsewhere P@{k}"]
-                    for k in SETTINGS["ks"])  # fmt: skip
-        claims.append(Claim(f"{name}, add by text: P@k of texts without them falls by at most "
-                            f"{POINTS} points (worst)", worst >= -POINTS, worst))  # fmt: skip
+        worst = min(
+            told[f"elsewhere after P@{k}"] - told[f"elsewhere P@{k}"] for k in SETTINGS["ks"]
+        )
+        claims.append(
+            Claim(
+                f"{name}, add by text: P@k of texts without them falls by at most "
+                f"{POINTS} points (worst)",
+                worst >= -POINTS,
+                worst,
+            )
+        )
         updated = one(measurements, data=name, change="update", when="after")
         anew = one(measurements, data=name, change="update", when="trained anew")
         share = updated["cpu_seconds"] / anew["cpu_seconds"]
-        claims.append(Claim(f"{name}: an update takes less than training anew (times its cpu)",
-                            share < 1, share))  # fmt: skip
+        claims.append(
+            Claim(
+                f"{name}: an update takes less than training anew (times its cpu)", share < 1, share
+            )
+        )
     return claims
 
 
@@ -83,10 +98,13 @@ def _updates(whole: Dataset) -> list[Measurement]:
     """Means over the seeds: of one held-out tenth, six texts more or less are 0.4 points."""
     runs = [_update(*_parts(whole, seed), seed) for seed in SETTINGS["seeds"]]
     return [
-        {what: round(mean(row[what] for row in rows), 3) if isinstance(value, float) else value
-         for what, value in rows[0].items()} | {"P@1 of each": [row["P@1"] for row in rows]}
+        {
+            what: round(mean(row[what] for row in rows), 3) if isinstance(value, float) else value
+            for what, value in rows[0].items()
+        }
+        | {"P@1 of each": [row["P@1"] for row in rows]}
         for rows in zip(*runs, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _update(rest: Dataset, held_out: Dataset, seed: int) -> list[Measurement]:
@@ -99,12 +117,21 @@ def _update(rest: Dataset, held_out: Dataset, seed: int) -> list[Measurement]:
     anew, third = timed(lambda: xmtc.train("linear_tree", rest))
     say(f"update {second.cpu_seconds:.1f} cpu s, anew {third.cpu_seconds:.1f} cpu s")
     return [
-        {"change": "update", "when": when, "texts": made.trained_on.texts,
-         "labels": len(made.labels), "seconds": round(timing.seconds, 2),
-         "cpu_seconds": round(timing.cpu_seconds, 2), **_quality(made, held_out, old)}
-        for when, made, timing in (("before", model, first), ("after", updated, second),
-                                   ("trained anew", anew, third))
-    ]  # fmt: skip
+        {
+            "change": "update",
+            "when": when,
+            "texts": made.trained_on.texts,
+            "labels": len(made.labels),
+            "seconds": round(timing.seconds, 2),
+            "cpu_seconds": round(timing.cpu_seconds, 2),
+            **_quality(made, held_out, old),
+        }
+        for when, made, timing in (
+            ("before", model, first),
+            ("after", updated, second),
+            ("trained anew", anew, third),
+        )
+    ]
 
 
 def _add(rest: Dataset, held_out: Dataset) -> list[Measurement]:
@@ -121,22 +148,29 @@ def _add(rest: Dataset, held_out: Dataset) -> list[Measurement]:
     new = [rest.labels.names[label] for label in added]
     rows: list[Measurement] = []
     for when, made, timing in (("before", model, first), ("after", wider, second)):
-        spent = {"texts": made.trained_on.texts, "labels": len(made.labels),
-                 "seconds": round(timing.seconds, 2), "cpu_seconds": round(timing.cpu_seconds, 2),
-                 }  # fmt: skip
+        spent = {
+            "texts": made.trained_on.texts,
+            "labels": len(made.labels),
+            "seconds": round(timing.seconds, 2),
+            "cpu_seconds": round(timing.cpu_seconds, 2),
+        }
         everything = {"change": "add, all labels", "when": when, **_quality(made, held_out)}
         rows += [
-            {"change": "add", "when": when, **spent,
-             **_quality(made, held_out, base.labels.names)},
+            {"change": "add", "when": when, **spent, **_quality(made, held_out, base.labels.names)},
             {"change": "elsewhere", "when": when, **_quality(made, elsewhere)},
             everything,
-        ]  # fmt: skip
+        ]
     rows.append({"change": "the new labels", "when": "after", **_quality(wider, only, new)})
     said = {rest.labels.names[label]: rest.labels.text_of(label) for label in added}
     told = xmtc.add_labels(model, texts=said)
     found = figures(model, told, held_out.named_in(told.labels))
-    rows.append({"change": "add by text", "when": "after",
-                 **{what: round(figure, 3) for what, figure in found.items()}})  # fmt: skip
+    rows.append(
+        {
+            "change": "add by text",
+            "when": "after",
+            **{what: round(figure, 3) for what, figure in found.items()},
+        }
+    )
     return rows
 
 
@@ -149,19 +183,29 @@ def _remove(rest: Dataset, held_out: Dataset) -> list[Measurement]:
     names = [rest.labels.names[label] for label in gone]
     smaller, timing = timed(lambda: xmtc.remove_labels(model, names))
     return [
-        {"change": "remove", "when": "before", "labels": len(model.labels),
-         **_quality(model, held_out, kept)},
-        {"change": "remove", "when": "after", "labels": len(smaller.labels),
-         "seconds": round(timing.seconds, 2), "cpu_seconds": round(timing.cpu_seconds, 2),
-         **_quality(smaller, held_out, kept)},
-    ]  # fmt: skip
+        {
+            "change": "remove",
+            "when": "before",
+            "labels": len(model.labels),
+            **_quality(model, held_out, kept),
+        },
+        {
+            "change": "remove",
+            "when": "after",
+            "labels": len(smaller.labels),
+            "seconds": round(timing.seconds, 2),
+            "cpu_seconds": round(timing.cpu_seconds, 2),
+            **_quality(smaller, held_out, kept),
+        },
+    ]
 
 
 def _quality(model: Model, texts: Dataset, labels: Any = None) -> dict[str, float]:
     """P@k where only these labels may be ranked, and only they are true."""
     from xmtc.evaluation.report import evaluate_ranking
 
-    truth, known = texts.named_in(model.labels), len(model.labels)
+    truth = texts.named_in(model.labels)
+    known = len(model.labels)
     allowed = np.ones(known, bool) if labels is None else np.isin(model.labels.names, labels)
     relevant = truth.relevant
     if labels is not None:
@@ -184,10 +228,12 @@ def _drawn(rest: Dataset) -> Any:
 def _examples(rest: Dataset, labels: Any) -> Dataset:
     """A few texts per label, with these labels only."""
     columns = rest.relevant[:, labels].tocsc()
-    rows = np.concatenate([
-        columns.indices[columns.indptr[place] :][: SETTINGS["examples"]]
-        for place in range(len(labels))
-    ])  # fmt: skip
+    rows = np.concatenate(
+        [
+            columns.indices[columns.indptr[place] :][: SETTINGS["examples"]]
+            for place in range(len(labels))
+        ]
+    )
     chosen = rest.take(np.unique(rows))
     keep = np.isin(np.arange(len(rest.labels)), labels)
     return replace(chosen, relevant=chosen.relevant[:, keep], labels=rest.labels.only(keep))

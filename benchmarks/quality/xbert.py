@@ -22,8 +22,13 @@ VECTORS = {"text": "label text", "pifa": "PIFA"}
 MATCHERS = {"linear": "linear", "xttention": "X-ttention", "transformer": "transformer"}
 SEEDS = (0, 1, 2)
 RANKERS = {"xbert": "X-BERT", "xt": "X-Transformer features"}
-RANKED, DEPTH = "ranked.npz", 100  # what a model says of the test texts, so many labels each
-PARABEL_1, PARABEL_3, ONE, XR = "Parabel T=1", "Parabel T=3", "one_vs_all", "xr_transformer"
+# what a model says of the test texts, so many labels each
+RANKED = "ranked.npz"
+DEPTH = 100
+PARABEL_1 = "Parabel T=1"
+PARABEL_3 = "Parabel T=3"
+ONE = "one_vs_all"
+XR = "xr_transformer"
 
 
 def _stage_name(vectors: str, matcher: str) -> str:
@@ -38,19 +43,28 @@ def name_of(ranker: str, kinds: Sequence[str], seeds: Sequence[int]) -> str:
 
 
 # Each row of the first table, by what --systems calls it: label vectors and matcher.
-STAGES = {f"{vectors}-{matcher}": (vectors, matcher)
-          for vectors, matcher in product(VECTORS, MATCHERS)}  # fmt: skip
+STAGES = {
+    f"{vectors}-{matcher}": (vectors, matcher) for vectors, matcher in product(VECTORS, MATCHERS)
+}
 # Each of ours in the second table: ranker, label vectors, seeds.
 TOGETHER: dict[str, tuple[str, tuple[str, ...], tuple[int, ...]]] = {
     f"{ranker}-{name}": (ranker, kinds, seeds)
     for ranker in RANKERS
     for name, kinds, seeds in (
-        ("1", ("pifa",), SEEDS[:1]), ("1-text", ("text",), SEEDS[:1]),
-        ("3-text", ("text",), SEEDS), ("3-pifa", ("pifa",), SEEDS), ("6", tuple(VECTORS), SEEDS),
+        ("1", ("pifa",), SEEDS[:1]),
+        ("1-text", ("text",), SEEDS[:1]),
+        ("3-text", ("text",), SEEDS),
+        ("3-pifa", ("pifa",), SEEDS),
+        ("6", tuple(VECTORS), SEEDS),
     )
-}  # fmt: skip
-OTHERS = {"parabel-1": PARABEL_1, "parabel-3": PARABEL_3, "one_vs_all": ONE, "xr_read": READ,
-          "xr_transformer": XR}  # fmt: skip
+}
+OTHERS = {
+    "parabel-1": PARABEL_1,
+    "parabel-3": PARABEL_3,
+    "one_vs_all": ONE,
+    "xr_read": READ,
+    "xr_transformer": XR,
+}
 SYSTEMS = {
     **{key: _stage_name(*pair) for key, pair in STAGES.items()},
     **OTHERS,
@@ -67,8 +81,14 @@ SETTINGS: dict[str, Any] = {
     "centres": {"text": "mean", "pifa": "unit"},  # of clusters: Euclidean, spherical
     "transformer": {"encoder": {"max_tokens": 128}, "training": {"precision": PRECISION}},
     "xttention": {  # smaller than published, to learn something within the minutes
-        "encoder": {"name": "xttention", "max_tokens": 301, "words": 80_003, "width": 128,
-                    "hidden": 500, "dropout": 0.2},
+        "encoder": {
+            "name": "xttention",
+            "max_tokens": 301,
+            "words": 80_003,
+            "width": 128,
+            "hidden": 500,
+            "dropout": 0.2,
+        },
         "training": {"encoder_rate": 1e-3, "head_rate": 1e-3, "head_epochs": 0},
         "standardise": False,
     },
@@ -95,7 +115,7 @@ SETTINGS: dict[str, Any] = {
         "texts_per_second: all test texts from raw text, the members one after the other",
         "the test texts are ranked once by each system, after everything was chosen",
     ],
-}  # fmt: skip
+}
 METRICS = (*_cells.METRICS, *(f"R@{k}" for k in KS))
 LIMIT_MINUTES = 20
 AHEAD = {"P@1": 4.0, "P@5": 6.0}  # percent above Parabel T=3, for six members
@@ -109,8 +129,15 @@ def run(options: Options) -> list[Measurement]:
     for name in names:
         for key in (key for key in keys if key in SETTINGS["data"][name]):
             row = _cell(key)(name, options)
-            rows.append({"data": name, "system": SYSTEMS[key], "threads": options.threads,
-                         "minutes": options.minutes, **_cells.rounded(row)})  # fmt: skip
+            rows.append(
+                {
+                    "data": name,
+                    "system": SYSTEMS[key],
+                    "threads": options.threads,
+                    "minutes": options.minutes,
+                    **_cells.rounded(row),
+                }
+            )
             say(f"{name}, {SYSTEMS[key]}: P@5 {row['P@5']:.2f}")
     return rows
 
@@ -121,19 +148,30 @@ def check(measurements: list[Measurement]) -> list[Claim]:
     for name in dict.fromkeys(row["data"] for row in measurements):
         rows = {row["system"]: row for row in measurements if row["data"] == name}
         for ranker in RANKERS:
-            six, threes = name_of(ranker, tuple(VECTORS), SEEDS), _threes(ranker)
+            six = name_of(ranker, tuple(VECTORS), SEEDS)
+            threes = _threes(ranker)
             if six in rows and PARABEL_3 in rows:
                 claims += _ahead(name, rows[six], rows[PARABEL_3])
             if six in rows and all(three in rows for three in threes):
                 gains = [mean_of(rows[six]) - mean_of(rows[three]) for three in threes]
-                claims.append(Claim(f"{name}: {six}, mean of P@1, P@3, P@5 above three seeds of "
-                                    "one kind (points ahead of the better)", min(gains) > 0,
-                                    min(gains)))  # fmt: skip
+                claims.append(
+                    Claim(
+                        f"{name}: {six}, mean of P@1, P@3, P@5 above three seeds of "
+                        "one kind (points ahead of the better)",
+                        min(gains) > 0,
+                        min(gains),
+                    )
+                )
         minutes = [row["train_seconds"] / 60 for row in rows.values() if "matcher" in row]
         if minutes:
-            claims.append(Claim(f"{name}: a neural matcher is trained within {LIMIT_MINUTES} "
-                                "minutes, ranker included (longest)",
-                                max(minutes) <= LIMIT_MINUTES, max(minutes)))  # fmt: skip
+            claims.append(
+                Claim(
+                    f"{name}: a neural matcher is trained within {LIMIT_MINUTES} "
+                    "minutes, ranker included (longest)",
+                    max(minutes) <= LIMIT_MINUTES,
+                    max(minutes),
+                )
+            )
     return claims
 
 
@@ -149,8 +187,13 @@ def _ahead(name: str, ours: Measurement, parabel: Measurement) -> list[Claim]:
     claims = []
     for metric, wanted in AHEAD.items():
         gain = relative_improvement({metric: ours[metric]}, parabel)[metric]
-        claims.append(Claim(f"{name}: {ours['system']}, {metric} {wanted:g} % above Parabel T=3's "
-                            "(percent)", gain >= wanted, gain))  # fmt: skip
+        claims.append(
+            Claim(
+                f"{name}: {ours['system']}, {metric} {wanted:g} % above Parabel T=3's (percent)",
+                gain >= wanted,
+                gain,
+            )
+        )
     return claims
 
 
@@ -189,8 +232,14 @@ def _model(
     if ranker == "xbert":
         return place, cost
     settings = {**cost["config"], **SETTINGS["rankers"][ranker]}
-    again = Job(f"{ranker}-{vectors}-{matcher}-{seed}", "xbert", name, settings,
-                shares_reading=True, goes_on_from=first.name)  # fmt: skip
+    again = Job(
+        f"{ranker}-{vectors}-{matcher}-{seed}",
+        "xbert",
+        name,
+        settings,
+        shares_reading=True,
+        goes_on_from=first.name,
+    )
     place, more = _cells.trained(again, options)
     seconds = ("train_seconds", "train_cpu_seconds")
     return place, {**more, **{what: cost[what] + more[what] for what in seconds}}
@@ -227,15 +276,17 @@ def _members(
     ranker: str, kinds: Sequence[str], seeds: Sequence[int], name: str, options: Options
 ) -> tuple[tuple[Path, ...], tuple[Measurement, ...]]:
     """Where each model is, and what its training cost."""
-    pairs = [_model(ranker, name, options, kind, "transformer", seed)
-             for kind, seed in product(kinds, seeds)]  # fmt: skip
+    pairs = [
+        _model(ranker, name, options, kind, "transformer", seed)
+        for kind, seed in product(kinds, seeds)
+    ]
     places, costs = zip(*pairs, strict=True)
     return places, costs
 
 
 def _speed(places: Sequence[Path], name: str, options: Options) -> Measurement:
     import xmtc
-    from xmtc.models import ensemble
+    from xmtc.models.ensemble import model as ensemble
 
     xmtc.set_threads(options.threads)
     model = ensemble.of([xmtc.load(place) for place in places])
@@ -277,19 +328,22 @@ def _rank(place: Path, name: str, options: Options) -> None:
     test = _cells.asked(options, name)
     model.rank(list(test.texts[:32]), DEPTH)
     ranking, cost = timed(lambda: model.rank(test.texts, min(DEPTH, len(model.labels))))
-    np.savez(place.parent / RANKED, labels=ranking.labels, scores=ranking.scores,
-             seconds=cost.seconds)  # fmt: skip
+    np.savez(
+        place.parent / RANKED, labels=ranking.labels, scores=ranking.scores, seconds=cost.seconds
+    )
 
 
 def _measure(places: Sequence[Path], name: str, options: Options) -> Measurement:
     import xmtc
-    from xmtc.models import ensemble
-    from xmtc.models.union import renumbered
+    from xmtc.models.ensemble import model as ensemble
+    from xmtc.models.ensemble.label_union import renumbered
 
     model = ensemble.of([xmtc.load(place) for place in places])
     saved = [np.load(place.parent / RANKED) for place in places]
-    rankings = [renumbered(xmtc.Ranking(each["labels"], each["scores"]), ids)
-                for each, ids in zip(saved, model.ids, strict=True)]  # fmt: skip
+    rankings = [
+        renumbered(xmtc.Ranking(each["labels"], each["scores"]), ids)
+        for each, ids in zip(saved, model.ids, strict=True)
+    ]
     ranking = model.joined(rankings, SETTINGS["k"], model.weights)
     test = _cells.asked(options, name).named_in(model.labels)
     found = _figures.quality_of(ranking, test, model.trained_on, METRICS, options.ranking)
@@ -300,13 +354,13 @@ def _match(place: Path, name: str, options: Options) -> Measurement:
     """P@k of the clusters of the test texts. A cluster is true when it holds a true label."""
     import xmtc
     from xmtc.core.arrays import as_csr
-    from xmtc.models import matching
+    from xmtc.models.xbert import match
 
     xmtc.set_threads(options.threads)
     model: Any = xmtc.load(place)
     test = _cells.asked(options, name).named_in(model.labels)
     known = as_csr(test.relevant[:, : len(model.labels)])
     truth = model.tree.relevant_at(0, known)
-    found = matching.figures(model.match(test.texts, matching.DEPTH), truth)
+    found = match.figures(model.match(test.texts, match.DEPTH), truth)
     clusters = len(model.tree.parents[0])
     return {"clusters": clusters, **{f"match_{what}": value for what, value in found.items()}}

@@ -11,11 +11,15 @@ from benchmarks.quality import _cells, lightxml
 from benchmarks.quality._cells import Job
 from benchmarks.quality.lightxml import PEER, PEER_PUBLISHED, TREE, ask_peer, tree_job
 
-READ, TAUGHT = "xr_transformer, epochs=0", "xr_transformer"
+READ = "xr_transformer, epochs=0"
+TAUGHT = "xr_transformer"
 SYSTEMS = {
-    "linear_tree": TREE, "read": READ, "taught": TAUGHT, "xrt": PEER,
+    "linear_tree": TREE,
+    "read": READ,
+    "taught": TAUGHT,
+    "xrt": PEER,
     "xrt-published": PEER_PUBLISHED,
-}  # fmt: skip
+}
 SETTINGS: dict[str, Any] = {
     "data": ["eurlex4k-proxy", "debian-deps"],
     "systems": list(SYSTEMS),
@@ -47,8 +51,11 @@ def check(measurements: list[Measurement]) -> list[Claim]:
     sets and systems that were not run are left out, and minutes on another number of threads."""
     claims = []
     for name in dict.fromkeys(row["data"] for row in measurements):
-        rows = {row["system"]: row for row in measurements
-                if row["data"] == name and "failed" not in row}  # fmt: skip
+        rows = {
+            row["system"]: row
+            for row in measurements
+            if row["data"] == name and "failed" not in row
+        }
         peers = [rows[peer] for peer in (PEER, PEER_PUBLISHED) if peer in rows]
         for ours in (rows[system] for system in (READ, TAUGHT) if system in rows):
             claims += _beside(name, ours, rows.get(TREE), peers)
@@ -58,7 +65,8 @@ def check(measurements: list[Measurement]) -> list[Claim]:
 def _beside(
     name: str, ours: Measurement, tree: Measurement | None, peers: list[Measurement]
 ) -> list[Claim]:
-    claims, what = [], f"{name}: P@5 of {ours['system']}"
+    claims = []
+    what = f"{name}: P@5 of {ours['system']}"
     if tree:
         ahead = ours["P@5"] - tree["P@5"]
         claims.append(Claim(f"{what} above linear_tree's (points ahead)", ahead > 0, ahead))

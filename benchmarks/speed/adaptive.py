@@ -12,7 +12,8 @@ from benchmarks.process import alone, forget_peak, peak, resident
 if TYPE_CHECKING:
     from xmtc.core.arrays import Csr
 
-OURS, LINEAR = "adaptive", "linear"
+OURS = "adaptive"
+LINEAR = "linear"
 SETTINGS: dict[str, Any] = {
     "data": "made here: random vectors, labels drawn by Zipf's law",
     "labels": [4_000, 30_000, 500_000, 1_000_000],
@@ -51,14 +52,24 @@ def check(measurements: list[Measurement]) -> list[Claim]:
     claims = []
     for what, said in (("seconds", "the time"), ("cpu_seconds", "the processor time")):
         ratio = ours[what] / linear[what]
-        claims.append(Claim(f"{CLAIMED:,} labels: forward and backward in at most {RATIO:g} of "
-                            f"{said} of a linear layer (times)", ratio <= RATIO,
-                            ratio))  # fmt: skip
+        claims.append(
+            Claim(
+                f"{CLAIMED:,} labels: forward and backward in at most {RATIO:g} of "
+                f"{said} of a linear layer (times)",
+                ratio <= RATIO,
+                ratio,
+            )
+        )
     times = linear["parameters"] / ours["parameters"]
     off = abs(times / equation_9() - 1)
-    claims.append(Claim(f"{CLAIMED:,} labels: fewer parameters by the factor of Eq. 9, "
-                        f"{equation_9():.4f} (share that it is off)", off <= CLOSE,
-                        off))  # fmt: skip
+    claims.append(
+        Claim(
+            f"{CLAIMED:,} labels: fewer parameters by the factor of Eq. 9, "
+            f"{equation_9():.4f} (share that it is off)",
+            off <= CLOSE,
+            off,
+        )
+    )
     return claims
 
 
@@ -88,7 +99,8 @@ def passes(name: str, labels: int, seed: int) -> tuple[Callable[[], Timing], int
     from xmtc.neural.heads import AdaptiveLabelClusters, cluster_sizes
     from xmtc.neural.heads.flat import dense
 
-    dim, found = SETTINGS["dim"], batches(labels, seed)
+    dim = SETTINGS["dim"]
+    found = batches(labels, seed)
     vectors = torch.randn(SETTINGS["texts"], dim, requires_grad=True)
     layer: Any
     if name == OURS:
@@ -96,7 +108,8 @@ def passes(name: str, labels: int, seed: int) -> tuple[Callable[[], Timing], int
         layer = AdaptiveLabelClusters(dim, cluster_sizes(labels, even), SETTINGS["q"])
         steps: list[Callable[[], Any]] = [partial(layer, vectors, rows) for rows in found]
     else:
-        layer, bce = torch.nn.Linear(dim, labels, bias=False), torch.nn.BCEWithLogitsLoss()
+        layer = torch.nn.Linear(dim, labels, bias=False)
+        bce = torch.nn.BCEWithLogitsLoss()
         targets = [dense(rows, vectors) for rows in found]
         steps = [partial(lambda y: bce(layer(vectors), y), y) for y in targets]
 
@@ -123,10 +136,16 @@ def _measured(labels: int, options: Options) -> list[Measurement]:
         work()
     timings = in_turns({name: work for name, (work, _) in made.items()}, options.repeats)
     return [
-        {"labels": labels, "layer": name, "threads": options.threads, **summary(timings[name]),
-         "parameters": made[name][1], "memory_mb": memory[name]}
+        {
+            "labels": labels,
+            "layer": name,
+            "threads": options.threads,
+            **summary(timings[name]),
+            "parameters": made[name][1],
+            "memory_mb": memory[name],
+        }
         for name in made
-    ]  # fmt: skip
+    ]
 
 
 def _memory(name: str, labels: int, options: Options) -> float:

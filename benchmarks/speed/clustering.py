@@ -37,12 +37,16 @@ def run(options: Options) -> list[Measurement]:
 def check(measurements: list[Measurement]) -> list[Claim]:
     """Limits for the full size."""
     (row,) = measurements
-    minutes, times = row["seconds"] / 60, row["peak_mb"] / row["vectors_mb"]
+    minutes = row["seconds"] / 60
+    times = row["peak_mb"] / row["vectors_mb"]
     return [
         Claim(f"clusters within {MINUTES} minutes (min)", minutes < MINUTES, minutes),
-        Claim("needs no more memory than the vectors themselves (times)",
-              times <= TIMES_VECTORS, times),
-    ]  # fmt: skip
+        Claim(
+            "needs no more memory than the vectors themselves (times)",
+            times <= TIMES_VECTORS,
+            times,
+        ),
+    ]
 
 
 def _measure(labels: int, threads: int, seed: int) -> Measurement:
@@ -51,19 +55,24 @@ def _measure(labels: int, threads: int, seed: int) -> Measurement:
     from xmtc.models.linear_tree import Config
 
     xmtc.set_threads(threads)
-    config, counts = Config().tree, np.ones(labels, np.int64)
+    config = Config().tree
+    counts = np.ones(labels, np.int64)
     build_tree(_vectors(300, seed), counts[:300], config)
     vectors = _vectors(labels, seed)
     before = resident()
     forget_peak()
     tree, timing = timed(lambda: build_tree(vectors, counts, config))
     return {
-        "labels": labels, "features": SETTINGS["features"], "nonzeros": int(vectors.nnz),
-        "threads": threads, "seconds": round(timing.seconds, 2),
-        "cpu_seconds": round(timing.cpu_seconds, 2), "depth": tree.depth,
+        "labels": labels,
+        "features": SETTINGS["features"],
+        "nonzeros": int(vectors.nnz),
+        "threads": threads,
+        "seconds": round(timing.seconds, 2),
+        "cpu_seconds": round(timing.cpu_seconds, 2),
+        "depth": tree.depth,
         "vectors_mb": round((vectors.data.nbytes + vectors.indices.nbytes) / MEGABYTE, 1),
         "peak_mb": round(peak() - before, 1),
-    }  # fmt: skip
+    }
 
 
 def _vectors(labels: int, seed: int) -> Any:
@@ -71,7 +80,8 @@ def _vectors(labels: int, seed: int) -> Any:
     from xmtc.core.arrays import as_csr, csr, unit_rows
 
     rng = np.random.default_rng(seed)
-    features, words = SETTINGS["features"], SETTINGS["nonzeros_per_label"]
+    features = SETTINGS["features"]
+    words = SETTINGS["nonzeros_per_label"]
     topics = rng.integers(0, features, (SETTINGS["topics"], 200), dtype=np.int32)
     own = rng.integers(0, len(topics), labels)
     half = words // 2

@@ -76,16 +76,22 @@ def _measure(size: int, threads: int, seed: int) -> Measurement:
     model, fit = timed(lambda: _train(features, relevant))
     memory = peak() - before
     xmtc.set_threads(1)
-    single = latency(lambda text: model.rank(text, 5),
-                     [asked[row : row + 1] for row in range(asked.shape[0])])  # fmt: skip
+    single = latency(
+        lambda text: model.rank(text, 5), [asked[row : row + 1] for row in range(asked.shape[0])]
+    )
     assert isinstance(model, linear_tree.LinearTree)
     return {
-        "texts": size, "labels": size, "features": features.shape[1],
-        "nonzeros": int(features.nnz + relevant.nnz), "threads": threads,
-        "fit_seconds": round(fit.seconds, 2), "fit_cpu_seconds": round(fit.cpu_seconds, 2),
-        "peak_mb": round(memory, 1), "rank_ms": round(single["single_p50_ms"], 4),
+        "texts": size,
+        "labels": size,
+        "features": features.shape[1],
+        "nonzeros": int(features.nnz + relevant.nnz),
+        "threads": threads,
+        "fit_seconds": round(fit.seconds, 2),
+        "fit_cpu_seconds": round(fit.cpu_seconds, 2),
+        "peak_mb": round(memory, 1),
+        "rank_ms": round(single["single_p50_ms"], 4),
         "rank_p99_ms": round(single["single_p99_ms"], 4),
-    }  # fmt: skip
+    }
 
 
 def _train(features: Any, relevant: Any, **settings: Any) -> Any:

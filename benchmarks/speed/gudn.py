@@ -39,7 +39,8 @@ def run(options: Options) -> list[Measurement]:
 
     xmtc.set_threads(options.threads)
     train = _cells.some(dataset(options, SETTINGS["data"]), SETTINGS["texts"], options.seed)
-    asked, models = list(train.texts[: len(train) // 2]), dict[str, Any]()
+    asked = list(train.texts[: len(train) // 2])
+    models = dict[str, Any]()
 
     def teach(system: str) -> Timing:
         models[system], seconds = _taught(train, system)
@@ -51,12 +52,17 @@ def run(options: Options) -> list[Measurement]:
     steps = in_turns({key: partial(teach, key) for key in GUIDES}, options.repeats)
     rank(next(iter(GUIDES)))  # kernels are compiled before the clock starts
     ranking = in_turns({key: partial(rank, key) for key in GUIDES}, options.repeats)
-    return [{
-        "system": SYSTEMS[key], "threads": options.threads, "texts": len(train),
-        "step_ms": round(1000 * median(t.seconds for t in steps[key]), 3),
-        "rank_ms": round(1000 * median(t.cpu_seconds for t in ranking[key]) / len(asked), 3),
-        "parameters": _parameters(models[key]),
-    } for key in GUIDES]  # fmt: skip
+    return [
+        {
+            "system": SYSTEMS[key],
+            "threads": options.threads,
+            "texts": len(train),
+            "step_ms": round(1000 * median(t.seconds for t in steps[key]), 3),
+            "rank_ms": round(1000 * median(t.cpu_seconds for t in ranking[key]) / len(asked), 3),
+            "parameters": _parameters(models[key]),
+        }
+        for key in GUIDES
+    ]
 
 
 def check(measurements: list[Measurement]) -> list[Claim]:
@@ -66,13 +72,23 @@ def check(measurements: list[Measurement]) -> list[Claim]:
     for system in (FEATURE, LINK, BOTH, ONE_HOT):
         row = one(measurements, system=system)
         times = row["step_ms"] / plain["step_ms"]
-        claims.append(Claim(f"{system}: a step takes less than twice the unguided one's (times)",
-                            times < 2, times))  # fmt: skip
+        claims.append(
+            Claim(
+                f"{system}: a step takes less than twice the unguided one's (times)",
+                times < 2,
+                times,
+            )
+        )
         more = row["parameters"] - plain["parameters"]
         claims.append(Claim(f"{system}: as many parameters are left (more)", more == 0, more))
         times = row["rank_ms"] / plain["rank_ms"]
-        claims.append(Claim(f"{system}: ranking takes as long, to a tenth (times)",
-                            1 / RATIO <= times <= RATIO, times))  # fmt: skip
+        claims.append(
+            Claim(
+                f"{system}: ranking takes as long, to a tenth (times)",
+                1 / RATIO <= times <= RATIO,
+                times,
+            )
+        )
     return claims
 
 
@@ -91,5 +107,8 @@ def _taught(train: Dataset, system: str) -> tuple[Model, float]:
 
 def _parameters(model: Model) -> int:
     arrays = model.to_parts().arrays
-    return sum(array.size for name, array in arrays.items()
-               if name != "middle" and not name.endswith(".json"))  # fmt: skip
+    return sum(
+        array.size
+        for name, array in arrays.items()
+        if name != "middle" and not name.endswith(".json")
+    )

@@ -11,7 +11,8 @@ from typing import Any
 
 from benchmarks.kit import Claim, Measurement, Options, Timing, in_turns, one, summary, timed
 
-DEFAULT, FP32 = "default", "cache in fp32"
+DEFAULT = "default"
+FP32 = "cache in fp32"
 CHANGES: dict[str, dict[str, dict[str, Any]]] = {
     DEFAULT: {},
     "all layers learn": {"encoder": {"trainable_layers": -1}},
@@ -66,8 +67,13 @@ def check(measurements: list[Measurement]) -> list[Claim]:
             one(measurements, change=f"attention: {way}", tokens=tokens)["texts_per_cpu_second"]
             for way in ("sdpa", "eager")
         )
-        claims.append(Claim(f"sdpa is as fast as eager at {tokens} tokens (times)",
-                            fast / plain >= SLACK, fast / plain))  # fmt: skip
+        claims.append(
+            Claim(
+                f"sdpa is as fast as eager at {tokens} tokens (times)",
+                fast / plain >= SLACK,
+                fast / plain,
+            )
+        )
     return claims
 
 
@@ -79,10 +85,14 @@ def _epochs(some: Any, options: Options) -> list[Measurement]:
         }
         timings = in_turns(ways, options.repeats)
     return [
-        {"change": change, "tokens": SETTINGS["tokens"],
-         **_speed(len(some), timings[change]), **rows[change]}
+        {
+            "change": change,
+            "tokens": SETTINGS["tokens"],
+            **_speed(len(some), timings[change]),
+            **rows[change],
+        }
         for change in CHANGES
-    ]  # fmt: skip
+    ]
 
 
 def _epoch(
@@ -93,8 +103,8 @@ def _epoch(
     from xmtc.models.lightxml import Config
     from xmtc.neural.batches.tokens import tokenise
     from xmtc.neural.devices import seeded
-    from xmtc.neural.encoders.encoder import make_encoder
     from xmtc.neural.encoders.frozen import FrozenSource, source_of
+    from xmtc.neural.encoders.text_encoder import make_encoder
     from xmtc.neural.heads.flat import Flat
     from xmtc.neural.training.loop import fit
     from xmtc.neural.training.task import LabelTask, Net
@@ -117,7 +127,7 @@ def _epoch(
 
 
 def _attention(texts: Sequence[str], options: Options) -> list[Measurement]:
-    from xmtc.neural.encoders.encoder import make_encoder
+    from xmtc.neural.encoders.text_encoder import make_encoder
     from xmtc.neural.settings import EncoderConfig
 
     joined = [" ".join(texts[start : start + 40]) for start in range(0, 4000, 40)]
@@ -138,7 +148,7 @@ def _attention(texts: Sequence[str], options: Options) -> list[Measurement]:
 
 def _pass(encoder: Any, texts: list[str], way: str) -> Timing:
     from xmtc.neural.batches.tokens import tokenise
-    from xmtc.neural.encoders.attention import seconds_of
+    from xmtc.neural.encoders.attention_autotune import seconds_of
 
     tokens = tokenise(texts, encoder.tokenizer, encoder.cut)
     batch = encoder.layout.batch(tokens, list(range(len(texts))))

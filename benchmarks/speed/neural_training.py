@@ -18,8 +18,10 @@ from benchmarks.quality.lightxml import write_for_peer
 if TYPE_CHECKING:
     from xmtc import Dataset
 
-ALL, DEFAULT = "xmtc, all layers learn", "xmtc, default"
-TRAINER, MATCHER = "Hugging Face Trainer", "PECOS matcher"
+ALL = "xmtc, all layers learn"
+DEFAULT = "xmtc, default"
+TRAINER = "Hugging Face Trainer"
+MATCHER = "PECOS matcher"
 SYSTEMS = {"all": ALL, "default": DEFAULT, "trainer": TRAINER, "pecos": MATCHER}
 SETTINGS: dict[str, Any] = {
     "data": ["debian-deps", "eurlex4k-proxy"],
@@ -68,13 +70,23 @@ def check(measurements: list[Measurement]) -> list[Claim]:
         for peer in (TRAINER, MATCHER):
             if peer in rows and DEFAULT in rows:
                 times = rows[DEFAULT]["with_reading"] / rows[peer]["texts_per_second"]
-                claims.append(Claim(f"{name}: default trains {TIMES} times as many texts/s as "
-                                    f"{peer}, reading included (times)",
-                                    times >= TIMES, times))  # fmt: skip
+                claims.append(
+                    Claim(
+                        f"{name}: default trains {TIMES} times as many texts/s as "
+                        f"{peer}, reading included (times)",
+                        times >= TIMES,
+                        times,
+                    )
+                )
             if peer in rows and ALL in rows:
                 times = rows[ALL]["texts_per_second"] / rows[peer]["texts_per_second"]
-                claims.append(Claim(f"{name}: with all layers learning, not slower than {peer} "
-                                    "(times)", times >= 1, times))  # fmt: skip
+                claims.append(
+                    Claim(
+                        f"{name}: with all layers learning, not slower than {peer} (times)",
+                        times >= 1,
+                        times,
+                    )
+                )
     return claims
 
 
@@ -82,11 +94,19 @@ def _row(name: str, key: str, found: list[Measurement], options: Options) -> Mea
     """Medians over the rounds."""
     seconds = statistics.median(row["seconds"] for row in found)
     once = statistics.median(row.get("reading_seconds", 0.0) for row in found)
-    texts, epochs = found[0]["texts"], found[0].get("epochs", 1)
+    texts = found[0]["texts"]
+    epochs = found[0].get("epochs", 1)
     reading = {"with_reading": round(texts / (seconds + once / epochs), 2)} if once else {}
-    return {"data": name, "system": SYSTEMS[key], "threads": options.threads, "texts": texts,
-            "seconds": round(seconds, 2), "texts_per_second": round(texts / seconds, 2), **reading,
-            "runs": [round(row["seconds"], 3) for row in found]}  # fmt: skip
+    return {
+        "data": name,
+        "system": SYSTEMS[key],
+        "threads": options.threads,
+        "texts": texts,
+        "seconds": round(seconds, 2),
+        "texts_per_second": round(texts / seconds, 2),
+        **reading,
+        "runs": [round(row["seconds"], 3) for row in found],
+    }
 
 
 def _sample(name: str, options: Options) -> Dataset:
@@ -115,7 +135,9 @@ def _train_ours(name: str, layers: int | None, options: Options) -> Measurement:
 
     few = with_texts(sample.take(range(min(8, len(sample)))))
     seconds(few, 1)
-    least, one, two = seconds(few, 1), seconds(sample, 1), seconds(sample, 2)
+    least = seconds(few, 1)
+    one = seconds(sample, 1)
+    two = seconds(sample, 2)
     reading = (
         {}
         if layers is not None
@@ -129,19 +151,29 @@ def _train_ours(name: str, layers: int | None, options: Options) -> Measurement:
 
 def _trainer(name: str, options: Options) -> Measurement:
     with _folder(name, options) as (folder, sample), Peer("trainer", "hf_trainer.py") as peer:
-        answer = peer.ask(folder=folder, threads=options.threads, seed=options.seed,
-                          tokens=SETTINGS["tokens"], batch=SETTINGS["batch"])  # fmt: skip
+        answer = peer.ask(
+            folder=folder,
+            threads=options.threads,
+            seed=options.seed,
+            tokens=SETTINGS["tokens"],
+            batch=SETTINGS["batch"],
+        )
     return {"texts": len(sample), "seconds": answer["seconds"]}
 
 
 def _pecos(name: str, options: Options) -> Measurement:
     with _folder(name, options) as (folder, sample), Peer("pecos", "pecos_xrt.py") as peer:
         epoch = -(-len(sample) // SETTINGS["batch"])
-        answer = peer.ask(mode="pace", folder=folder, threads=options.threads, rate=1e-4,
-                          tokens=SETTINGS["tokens"], seed=options.seed,
-                          steps=[epoch, 2 * epoch])  # fmt: skip
-    return {"texts": len(sample),
-            "seconds": answer["step_seconds"] * len(sample) / answer["batch"]}  # fmt: skip
+        answer = peer.ask(
+            mode="pace",
+            folder=folder,
+            threads=options.threads,
+            rate=1e-4,
+            tokens=SETTINGS["tokens"],
+            seed=options.seed,
+            steps=[epoch, 2 * epoch],
+        )
+    return {"texts": len(sample), "seconds": answer["step_seconds"] * len(sample) / answer["batch"]}
 
 
 @contextmanager
@@ -154,5 +186,8 @@ def _folder(name: str, options: Options) -> Iterator[tuple[str, Dataset]]:
 
 
 WORKS: dict[str, Callable[[str, Options], Measurement]] = {
-    "all": _ours(-1), "default": _ours(None), "trainer": _trainer, "pecos": _pecos,
-}  # fmt: skip
+    "all": _ours(-1),
+    "default": _ours(None),
+    "trainer": _trainer,
+    "pecos": _pecos,
+}

@@ -35,8 +35,14 @@ def check(measurements: list[Measurement]) -> list[Claim]:
     """Limits, since a person waits."""
     wait = {name: one(measurements, command=name)["seconds"] for name in COMMANDS}
     return [
-        Claim("xmtc --help takes less than half a second (s)", wait["xmtc --help"] < 0.5,
-              wait["xmtc --help"]),
-        Claim("import xmtc takes well under a second (s)", wait["import xmtc"] < 0.5,
-              wait["import xmtc"]),
-    ]  # fmt: skip
+        Claim(
+            "xmtc --help takes less than half a second (s)",
+            wait["xmtc --help"] < 0.5,
+            wait["xmtc --help"],
+        ),
+        Claim(
+            "import xmtc takes well under a second (s)",
+            wait["import xmtc"] < 0.5,
+            wait["import xmtc"],
+        ),
+    ]

@@ -72,10 +72,9 @@ def run(options: Options) -> list[Measurement]:
             timings = in_turns(ways, options.repeats)
             version = {"PECOS": f"libpecos {pecos.about['libpecos']}"}
     return [
-        {**way._asdict(), **summary(timings[way]), **sizes[way],
-         "version": version.get(way.system)}
+        {**way._asdict(), **summary(timings[way]), **sizes[way], "version": version.get(way.system)}
         for way in ways
-    ]  # fmt: skip
+    ]
 
 
 def check(measurements: list[Measurement]) -> list[Claim]:
@@ -86,9 +85,13 @@ def check(measurements: list[Measurement]) -> list[Claim]:
     for row in ours:
         limit = TIMES_SKLEARN_ON_ONE if row["threads"] == 1 else TIMES_SKLEARN_ON_MORE
         ratio = sklearn["seconds"] / row["seconds"]
-        claims.append(Claim(
-            f"on {row['threads']} thread(s), at least {limit} times as fast as scikit-learn",
-            ratio >= limit, ratio))  # fmt: skip
+        claims.append(
+            Claim(
+                f"on {row['threads']} thread(s), at least {limit} times as fast as scikit-learn",
+                ratio >= limit,
+                ratio,
+            )
+        )
     for row in ours:
         pecos = min(
             other["seconds"]
@@ -96,9 +99,13 @@ def check(measurements: list[Measurement]) -> list[Claim]:
             if (other["system"], other["threads"]) == ("PECOS", row["threads"])
         )
         ratio = pecos / row["seconds"]
-        claims.append(Claim(
-            f"on {row['threads']} thread(s), not slower than PECOS (times as fast)",
-            ratio >= 1, ratio))  # fmt: skip
+        claims.append(
+            Claim(
+                f"on {row['threads']} thread(s), not slower than PECOS (times as fast)",
+                ratio >= 1,
+                ratio,
+            )
+        )
     return claims
 
 
@@ -110,7 +117,7 @@ def _same_words(ours: Measurement, sklearn: Measurement) -> Claim:
 
 def _xmtc(
     texts: Sequence[str], threads: int, sizes: dict[Way, dict[str, int]]
-) -> Callable[[], Timing]:  # fmt: skip
+) -> Callable[[], Timing]:
     from xmtc import set_threads
     from xmtc.text import tfidf
 

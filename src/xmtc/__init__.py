@@ -18,6 +18,7 @@ from xmtc import version
 
 if TYPE_CHECKING:
     from xmtc import datasets, sklearn
+    from xmtc.api import evaluate, explain, load, predict, save, train
     from xmtc.core.dataset import Dataset
     from xmtc.core.errors import ConfigError, DataError, MissingExtra, StoreError, XmtcError
     from xmtc.core.interfaces import Encoder, Model, Scorer
@@ -27,14 +28,13 @@ if TYPE_CHECKING:
     from xmtc.core.threads import set_threads
     from xmtc.core.tree import LabelTree
     from xmtc.core.walk import walk
-    from xmtc.data.formats import read_dataset
+    from xmtc.data.read import read_dataset
     from xmtc.data.writing import write_dataset
     from xmtc.evaluation.comparison import Comparison
     from xmtc.evaluation.report import Report
-    from xmtc.models.api import evaluate, explain, load, predict, save, train
-    from xmtc.models.comparing import compare
-    from xmtc.models.incremental import add_labels, remove_labels, update
-    from xmtc.models.plan import Plan, plan
+    from xmtc.models.compare_models import compare
+    from xmtc.models.update import add_labels, remove_labels, update
+    from xmtc.planning.plan import Plan, plan
 
 __version__ = version.VERSION
 
@@ -47,14 +47,14 @@ _HOMES = {
     "xmtc.core.threads": ["set_threads"],
     "xmtc.core.tree": ["LabelTree"],
     "xmtc.core.walk": ["walk"],
-    "xmtc.data.formats": ["read_dataset"],
+    "xmtc.data.read": ["read_dataset"],
     "xmtc.data.writing": ["write_dataset"],
     "xmtc.evaluation.comparison": ["Comparison"],
     "xmtc.evaluation.report": ["Report"],
-    "xmtc.models.comparing": ["compare"],
-    "xmtc.models.incremental": ["add_labels", "remove_labels", "update"],
-    "xmtc.models.plan": ["Plan", "plan"],
-    "xmtc.models.api": ["evaluate", "explain", "load", "predict", "save", "train"],
+    "xmtc.models.compare_models": ["compare"],
+    "xmtc.models.update": ["add_labels", "remove_labels", "update"],
+    "xmtc.planning.plan": ["Plan", "plan"],
+    "xmtc.api": ["evaluate", "explain", "load", "predict", "save", "train"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = ["datasets", "sklearn"]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from xmtc import api
 from xmtc.core.arrays import Array, Csr, as_csr
 from xmtc.core.config import from_dict, merged
 from xmtc.core.dataset import Dataset
@@ -16,7 +17,7 @@ from xmtc.core.errors import DataError, MissingExtra
 from xmtc.core.interfaces import Model
 from xmtc.core.labels import LabelSpace
 from xmtc.core.ranking import NO_LABEL, Ranking
-from xmtc.models import api, catalog
+from xmtc.models import catalog
 
 try:
     from sklearn.base import BaseEstimator
@@ -168,7 +169,8 @@ def _sparse(ranking: Ranking, labels: int) -> Csr:
 def _flat(config: Any, prefix: str = "") -> dict[str, Any]:
     flat = {}
     for field in dataclasses.fields(config):
-        value, name = getattr(config, field.name), prefix + field.name
+        value = getattr(config, field.name)
+        name = prefix + field.name
         flat.update(_flat(value, f"{name}__") if dataclasses.is_dataclass(value) else {name: value})
     return flat
 

@@ -20,7 +20,8 @@ from xmtc.models.aplc import Config
 
 def test_the_plain_layer_is_taught_as_aplc_is():
     job = aplc._in_epochs(aplc.jobs("eurlex4k-proxy", Options())["plain"], 2)
-    theirs, ours = from_dict(lightxml.Config, job.settings), Config()
+    theirs = from_dict(lightxml.Config, job.settings)
+    ours = Config()
     assert theirs.encoder == replace(ours.encoder, max_tokens=64)
     assert (theirs.dropout, theirs.standardise, theirs.loss) == (0.2, True, "sum")
     for what in ("encoder_rate", "head_rate", "head_epochs", "head_first_rate", "batch", "warmup"):
@@ -42,23 +43,44 @@ def test_aplc_may_be_a_point_behind_and_take_half_an_hour():
 
 def ablation(**points):
     few = {"train_texts": 10, "labels": 5, "seeds": 2, "spread": 0.5, "tails_skipped": 0.1}
-    return [row(name, "eurlex-ci", **few, longest_seconds=400.0, runs=[{"P@1": p}, {"P@1": p + 1}],
-                **{"P@1": p}) for name, p in points.items()]  # fmt: skip
+    return [
+        row(
+            name,
+            "eurlex-ci",
+            **few,
+            longest_seconds=400.0,
+            runs=[{"P@1": p}, {"P@1": p + 1}],
+            **{"P@1": p},
+        )
+        for name, p in points.items()
+    ]
 
 
 def test_trends_are_those_of_the_paper_or_not():
     rows = ablation(**{"2": 70.0, "6": 69.0, "3": 69.5, "0.7 0.2 0.1": 69.4, "0.1 0.2 0.7": 68.0})
     claims = aplc_ablation.check(rows)
     assert [(found.holds, round(found.figure, 2)) for found in claims] == [
-        (True, 1.0), (False, -0.1), (False, 6.67)]  # fmt: skip
+        (True, 1.0),
+        (False, -0.1),
+        (False, 6.67),
+    ]
     assert "| 6, even | 69.0/50.0/50.0 |" in aplc_tables.partitions([record(*rows)], "p.svg")
     assert aplc_ablation.check([]) == []
 
 
 def layers(seconds):
     both = ((adaptive.OURS, seconds, 90_300_000), (adaptive.LINEAR, 1.0, 192_000_000))
-    return [{"labels": 500_000, "layer": name, "seconds": s, "cpu_seconds": s, "memory_mb": 9.0,
-             "parameters": p} for name, s, p in both]  # fmt: skip
+    return [
+        {
+            "labels": 500_000,
+            "layer": name,
+            "seconds": s,
+            "cpu_seconds": s,
+            "memory_mb": 9.0,
+            "parameters": p,
+        }
+        for name, s, p in both
+    ]
 
 
 def test_the_layer_must_take_half_the_time_and_the_foretold_weights():
@@ -83,11 +105,19 @@ def test_both_layers_of_the_benchmark_learn_from_zipf_labels():
 
 
 def test_many_labels_have_limits():
-    rows = [{"what": "training", "peak_mb": 8100.0, "train_texts": 9, "labels": 7,
-             "train_seconds": 60.0, "model_mb": 3.0},
-            {"what": "all texts", "tails_skipped": 0.5},
-            {"what": "label side", "single_p50_ms": 2.0},
-            {"what": "all tails", "single_p50_ms": 4.0}]  # fmt: skip
+    rows = [
+        {
+            "what": "training",
+            "peak_mb": 8100.0,
+            "train_texts": 9,
+            "labels": 7,
+            "train_seconds": 60.0,
+            "model_mb": 3.0,
+        },
+        {"what": "all texts", "tails_skipped": 0.5},
+        {"what": "label side", "single_p50_ms": 2.0},
+        {"what": "all tails", "single_p50_ms": 4.0},
+    ]
     claims = aplc_rust.check(rows)
     assert [found.holds for found in claims] == [False, True]
     said = record(*rows, claims=[found._asdict() for found in claims])
@@ -95,8 +125,12 @@ def test_many_labels_have_limits():
 
 
 def test_without_records_there_is_a_sentence():
-    none = [aplc_tables.beside_others([]), aplc_tables.partitions([], ""),
-            aplc_tables.layer([], ""), aplc_tables.many_labels([])]  # fmt: skip
+    none = [
+        aplc_tables.beside_others([]),
+        aplc_tables.partitions([], ""),
+        aplc_tables.layer([], ""),
+        aplc_tables.many_labels([]),
+    ]
     assert all("Not measured yet" in text for text in none)
 
 

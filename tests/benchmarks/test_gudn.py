@@ -16,11 +16,18 @@ from xmtc.data.planted import planted
 def row(system, points=50.0, data="eurlex4k-proxy", **figures):
     curve = [{"epoch": 0.5, "loss": 2.0}, {"epoch": 1.0, "loss": 0.5}]
     return {
-        "data": data, "system": system, "seeds": 2, "epochs": 3, "train_seconds": 600.0,
-        "longest_seconds": 660.0, "step_ms": 9.0, "feature_curve": curve,
-        **{f"P@{k}": points for k in (1, 3, 5)}, **{f"spread P@{k}": 0.25 for k in (1, 3, 5)},
+        "data": data,
+        "system": system,
+        "seeds": 2,
+        "epochs": 3,
+        "train_seconds": 600.0,
+        "longest_seconds": 660.0,
+        "step_ms": 9.0,
+        "feature_curve": curve,
+        **{f"P@{k}": points for k in (1, 3, 5)},
+        **{f"spread P@{k}": 0.25 for k in (1, 3, 5)},
         **figures,
-    }  # fmt: skip
+    }
 
 
 ROWS = [row(gudn.ENCODER), row(gudn.FEATURE, 51.0), row(gudn.BOTH, 50.5), row(gudn.ONE_HOT, 51.5)]
@@ -54,8 +61,11 @@ def test_the_curve_of_the_feature_loss_is_drawn(tmp_path):
 
 
 def test_a_log_gives_points_within_epochs():
-    steps = [{"epoch": epoch, "feature_loss": float(8 * epoch + step)}
-             for epoch in (0, 1) for step in range(8)]  # fmt: skip
+    steps = [
+        {"epoch": epoch, "feature_loss": float(8 * epoch + step)}
+        for epoch in (0, 1)
+        for step in range(8)
+    ]
     curve = gudn.feature_curve(steps, points=4)
     assert [point["epoch"] for point in curve] == [0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0]
     assert [point["loss"] for point in curve][:2] == [0.5, 2.5]
@@ -93,7 +103,8 @@ def test_new_labels_are_judged_alone_among_all_and_by_what_they_do_to_others():
 
     class Model:
         def __init__(self, labels, answer):
-            self.labels, self.answer = labels, answer
+            self.labels = labels
+            self.answer = answer
 
         def rank(self, texts, k, allowed=None):
             order = [label for label in self.answer if allowed is None or allowed[label]][:k]
@@ -103,7 +114,8 @@ def test_new_labels_are_judged_alone_among_all_and_by_what_they_do_to_others():
 
     data = planted(texts=30)
     known = data.labels.only(np.arange(12) < 10)
-    before, after = Model(known, range(10)), Model(data.labels, [0, 1, 2, 3, 4, 11, 10, 5])
+    before = Model(known, range(10))
+    after = Model(data.labels, [0, 1, 2, 3, 4, 11, 10, 5])
     found = new_labels.figures(before, after, data)
     carry = data.relevant[:, 10:].toarray()
     some = carry.sum(1) > 0
@@ -115,8 +127,10 @@ def test_new_labels_are_judged_alone_among_all_and_by_what_they_do_to_others():
 
 
 def test_ranking_and_parameters_must_be_equal_and_steps_may_cost_more():
-    rows = [{"system": system, "step_ms": 10.0, "rank_ms": 5.0, "parameters": 7}
-            for system in gudn.SYSTEMS.values()]  # fmt: skip
+    rows = [
+        {"system": system, "step_ms": 10.0, "rank_ms": 5.0, "parameters": 7}
+        for system in gudn.SYSTEMS.values()
+    ]
     rows[3] |= {"step_ms": 15.0, "parameters": 8, "rank_ms": 6.0}
     claims = speed.check(rows)
     assert claim(claims, f"{gudn.BOTH}: a step").figure == pytest.approx(1.5)
@@ -128,8 +142,14 @@ def test_ranking_and_parameters_must_be_equal_and_steps_may_cost_more():
 
 
 def test_the_table_of_new_labels_shows_both_sides():
-    figures = {"added": 100, "test_texts": 80, "new P@1": 30.0, "new R@5": 50.0, "by_chance": 5.0,
-               "among_all R@5": 9.0}  # fmt: skip
+    figures = {
+        "added": 100,
+        "test_texts": 80,
+        "new P@1": 30.0,
+        "new R@5": 50.0,
+        "by_chance": 5.0,
+        "among_all R@5": 9.0,
+    }
     figures |= {
         f"{when} P@{k}": 60.0 for when in ("elsewhere", "elsewhere after") for k in (1, 3, 5)
     }

@@ -21,17 +21,30 @@ CURVE = [{"minute": m, "step": 9, **{f"P@{k}": m + k for k in (1, 3, 5)}} for m 
 
 def row(system, data="eurlex4k-proxy", **figures):
     return {
-        "data": data, "system": system, "train_seconds": 600.0, "texts_per_second": 80.0,
-        "single_p50_ms": 12.0, "single_p99_ms": 20.0, "model_mb": 90.0, "peak_mb": 900.0,
-        "epochs": 3, "nDCG@5": 60.0,
-        **{f"{name}@{k}": 50.0 for name in ("P", "PSP") for k in (1, 3, 5)}, **figures,
-    }  # fmt: skip
+        "data": data,
+        "system": system,
+        "train_seconds": 600.0,
+        "texts_per_second": 80.0,
+        "single_p50_ms": 12.0,
+        "single_p99_ms": 20.0,
+        "model_mb": 90.0,
+        "peak_mb": 900.0,
+        "epochs": 3,
+        "nDCG@5": 60.0,
+        **{f"{name}@{k}": 50.0 for name in ("P", "PSP") for k in (1, 3, 5)},
+        **figures,
+    }
 
 
 def test_claims_are_about_the_average_and_the_better_of_the_peers():
-    rows = [row(lightxml.AVERAGE, **{"P@5": 60.0}), row(lightxml.TREE, **{"P@5": 59.1}),
-            row(lightxml.PEER, **{"P@5": 58.0}), row(lightxml.PEER_PUBLISHED, **{"P@5": 60.5}),
-            row(lightxml.NEURAL), row(lightxml.INT8, **{"P@1": 49.8})]  # fmt: skip
+    rows = [
+        row(lightxml.AVERAGE, **{"P@5": 60.0}),
+        row(lightxml.TREE, **{"P@5": 59.1}),
+        row(lightxml.PEER, **{"P@5": 58.0}),
+        row(lightxml.PEER_PUBLISHED, **{"P@5": 60.5}),
+        row(lightxml.NEURAL),
+        row(lightxml.INT8, **{"P@1": 49.8}),
+    ]
     claims = lightxml.check(rows)
     assert claim(claims, "XR-Transformer").figure == pytest.approx(-0.5)
     assert not claim(claims, "XR-Transformer").holds
@@ -48,7 +61,8 @@ def test_what_failed_or_was_not_run_is_claimed_nothing_of():
 
 
 def test_a_training_that_goes_on_counts_what_was_done_and_not_the_break(tmp_path):
-    run, begun = tmp_path / "run", tmp_path / "begun.json"
+    run = tmp_path / "run"
+    begun = tmp_path / "begun.json"
     (run / "level0").mkdir(parents=True)
     assert _cells._begun(tmp_path, run) == 0
     assert not run.exists()  # nobody knows how long it took
@@ -70,8 +84,10 @@ def test_the_log_gives_a_curve_by_minute():
 def test_validations_are_spread_over_the_epochs():
     settings = {"training": {"validations": 6, "metric": "P@5"}, "dropout": 0.1}
     planned = _cells.in_epochs(settings, epochs=3, texts=3200)
-    assert planned == {"training": {"metric": "P@5", "epochs": 3, "patience": 3,
-                                    "validate_every": 50}, "dropout": 0.1}  # fmt: skip
+    assert planned == {
+        "training": {"metric": "P@5", "epochs": 3, "patience": 3, "validate_every": 50},
+        "dropout": 0.1,
+    }
 
 
 def test_the_trial_before_a_training_teaches_all_labels(monkeypatch):
@@ -90,9 +106,13 @@ def test_the_trial_before_a_training_teaches_all_labels(monkeypatch):
 
 def test_a_model_is_trained_once_and_again_when_more_is_asked(tmp_path, monkeypatch):
     made = []
-    monkeypatch.setattr(_cells, "alone", lambda work, job, *_, **__: made.append(job) or
-                        {"trained_commit": "abc", "peak_mb": 1.0})  # fmt: skip
-    job, options = lightxml.tree_job("debian-deps"), Options(work=tmp_path)
+    monkeypatch.setattr(
+        _cells,
+        "alone",
+        lambda work, job, *_, **__: made.append(job) or {"trained_commit": "abc", "peak_mb": 1.0},
+    )
+    job = lightxml.tree_job("debian-deps")
+    options = Options(work=tmp_path)
     first = _cells.trained(job, options)
     assert _cells.trained(job, options) == first
     assert len(made) == 1
@@ -104,8 +124,9 @@ def test_a_model_is_trained_once_and_again_when_more_is_asked(tmp_path, monkeypa
 def test_a_model_of_no_commit_is_trained_again_once_there_is_one(dirty, tmp_path, monkeypatch):
     monkeypatch.setattr(_cells, "source", lambda: {"dirty": dirty, "commit": "abc"})
     figures = {"trained_commit": "abc", "trained_dirty": True, "peak_mb": 1.0}
-    made = [_cells.kept(tmp_path / "a", {"asked": 1}, lambda n=n: {**figures, "n": n})
-            for n in range(2)]  # fmt: skip
+    made = [
+        _cells.kept(tmp_path / "a", {"asked": 1}, lambda n=n: {**figures, "n": n}) for n in range(2)
+    ]
     assert made[1]["n"] == (0 if dirty else 1)
 
 
@@ -123,16 +144,21 @@ def test_tables_show_the_newest_cells_of_clean_code():
 
 
 def test_without_records_there_is_a_sentence():
-    none = [neural_tables.training_speed([]), neural_tables.many_labels([]),
-            neural_tables.beside_peers([], ""),
-            neural_tables.static_beside_dynamic([], "")]  # fmt: skip
+    none = [
+        neural_tables.training_speed([]),
+        neural_tables.many_labels([]),
+        neural_tables.beside_peers([], ""),
+        neural_tables.static_beside_dynamic([], ""),
+    ]
     assert all("Not measured yet" in text for text in none)
 
 
 def test_dynamic_is_compared_with_the_better_static():
     few = {"train_texts": 10, "labels": 5, "seeds": 2, "longest_seconds": 60.0}
-    rows = [row(system, **few, **{"P@1": points}) for system, points in
-            zip(negatives.VARIANTS.values(), (50.0, 49.0, 50.6), strict=True)]  # fmt: skip
+    rows = [
+        row(system, **few, **{"P@1": points})
+        for system, points in zip(negatives.VARIANTS.values(), (50.0, 49.0, 50.6), strict=True)
+    ]
     found, _ = negatives.check(rows)
     assert not found.holds
     assert found.figure == pytest.approx(-0.2)
@@ -140,9 +166,11 @@ def test_dynamic_is_compared_with_the_better_static():
 
 
 def test_speed_is_claimed_with_reading_for_the_default_and_without_for_all_layers():
-    rows = [row(neural_training.ALL, texts_per_second=20.0),
-            row(neural_training.DEFAULT, texts_per_second=60.0, with_reading=28.0),
-            row(neural_training.TRAINER, texts_per_second=20.0)]  # fmt: skip
+    rows = [
+        row(neural_training.ALL, texts_per_second=20.0),
+        row(neural_training.DEFAULT, texts_per_second=60.0, with_reading=28.0),
+        row(neural_training.TRAINER, texts_per_second=20.0),
+    ]
     claims = neural_training.check(rows)
     assert claim(claims, "default").figure == pytest.approx(1.4)
     assert not claim(claims, "default").holds
@@ -153,10 +181,21 @@ def test_speed_is_claimed_with_reading_for_the_default_and_without_for_all_layer
 
 def test_many_labels_have_limits():
     config = {"encoder": {"max_tokens": 32, "trainable_layers": 1}, "training": {"epochs": 1}}
-    rows = [{"what": "training", "peak_mb": 8100.0, "train_texts": 9, "labels": 7,
-             "train_seconds": 60.0, "model_mb": 3.0, "config": config}]  # fmt: skip
-    rows += [{"what": what, "single_p50_ms": 6.0, "single_p99_ms": 9.0}
-             for what in ("long texts", "label side")]  # fmt: skip
+    rows = [
+        {
+            "what": "training",
+            "peak_mb": 8100.0,
+            "train_texts": 9,
+            "labels": 7,
+            "train_seconds": 60.0,
+            "model_mb": 3.0,
+            "config": config,
+        }
+    ]
+    rows += [
+        {"what": what, "single_p50_ms": 6.0, "single_p99_ms": 9.0}
+        for what in ("long texts", "label side")
+    ]
     claims = lightxml_rust.check(rows)
     assert [found.holds for found in claims] == [False, True, False]
     said = record(*rows, claims=[found._asdict() for found in claims])
@@ -193,12 +232,20 @@ def test_xr_transformer_is_held_against_the_better_peer_in_points_and_minutes():
 
 
 TRIED = [
-    {"name": "linear_tree", "minutes": 0.1, "figures": {"P@1": 1.0, "P@3": 2.0, "P@5": 50.0},
-     "note": ""},
-    {"name": "xr_transformer", "minutes": 3.0, "figures": {"P@1": 1.0, "P@3": 2.0, "P@5": 51.5},
-     "note": ""},
+    {
+        "name": "linear_tree",
+        "minutes": 0.1,
+        "figures": {"P@1": 1.0, "P@3": 2.0, "P@5": 50.0},
+        "note": "",
+    },
+    {
+        "name": "xr_transformer",
+        "minutes": 3.0,
+        "figures": {"P@1": 1.0, "P@3": 2.0, "P@5": 51.5},
+        "note": "",
+    },
     {"name": "lightxml", "minutes": 0.0, "figures": {}, "note": "not tried: needs about 9.0 min"},
-]  # fmt: skip
+]
 
 
 def test_auto_is_claimed_to_be_a_point_ahead_on_two_sets_and_never_below_on_validation():

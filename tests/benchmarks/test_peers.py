@@ -48,9 +48,19 @@ def task(tmp_path):
 @LINUX
 def test_a_cell_has_all_figures_and_a_ranking(task):
     figures = at_work.measure(Toy(), task)
-    assert set(figures) == {"fit_seconds", "fit_cpu_seconds", "peak_mb", "model_mb", "rank_seconds",
-                            "single_p50_ms", "single_p99_ms", "single_texts", "batch_p50_ms",
-                            "batch_p99_ms", "config"}  # fmt: skip
+    assert set(figures) == {
+        "fit_seconds",
+        "fit_cpu_seconds",
+        "peak_mb",
+        "model_mb",
+        "rank_seconds",
+        "single_p50_ms",
+        "single_p99_ms",
+        "single_texts",
+        "batch_p50_ms",
+        "batch_p99_ms",
+        "config",
+    }
     assert figures["single_texts"] == 30
     ranking = saved_ranking(Path(task.folder) / "ranking.npz", linear_tree.SETTINGS["k"])
     assert (ranking.labels[:, 0] == np.arange(30)).all()
@@ -71,7 +81,9 @@ class FastText:
     """Stands for the package: it ends in NaN unless the learning rate is low enough."""
 
     def __init__(self, stable, problem="Encountered NaN."):
-        self.stable, self.problem, self.rates = stable, problem, []
+        self.stable = stable
+        self.problem = problem
+        self.rates = []
 
     def train_supervised(self, path, lr, **_):
         self.rates.append(lr)

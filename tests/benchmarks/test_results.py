@@ -33,7 +33,7 @@ from xmtc import Ranking
 from xmtc.core.arrays import as_csr
 from xmtc.core.dataset import TrainedOn
 from xmtc.data.planted import planted
-from xmtc.models import auto
+from xmtc.models.auto import search as auto
 from xmtc.text.tfidf import TfidfConfig
 
 TODAY = {"linear_tree": _cells.defaults("linear_tree")}
@@ -41,10 +41,22 @@ TODAY = {"linear_tree": _cells.defaults("linear_tree")}
 
 def row(key="linear_tree", data="eurlex4k-proxy", p5=50.0, **figures):
     return {
-        "data": data, "key": key, "system": results.SYSTEMS[key].title, "train_seconds": 90.0,
-        "single_p50_ms": 12.0, "model_mb": 90.0, "peak_mb": 900.0, "nDCG@5": 60.0, "PSP@5": 40.0,
-        "P@1": 80.0, "P@3": 70.0, "P@5": p5, "intervals": {}, "text": {}, **figures,
-    }  # fmt: skip
+        "data": data,
+        "key": key,
+        "system": results.SYSTEMS[key].title,
+        "train_seconds": 90.0,
+        "single_p50_ms": 12.0,
+        "model_mb": 90.0,
+        "peak_mb": 900.0,
+        "nDCG@5": 60.0,
+        "PSP@5": 40.0,
+        "P@1": 80.0,
+        "P@3": 70.0,
+        "P@5": p5,
+        "intervals": {},
+        "text": {},
+        **figures,
+    }
 
 
 def written(folder, **files):
@@ -62,14 +74,19 @@ def test_rows_of_every_benchmark_count_and_the_newest_wins(tmp_path):
     light = {"data": "eurlex4k-proxy", "system": "lightxml", "P@5": 58.0}
     old = {"system": "xmtc", "P@5": 62.0}  # of one_vs_all, which has one data set
     dirty = {"data": "debian-deps", "system": "lightxml", "P@5": 1.0, "trained_dirty": True}
-    cells = _standing.standing(written(
-        tmp_path, quality_linear_tree=[record(tree)], quality_one_vs_all=[record(old)],
-        quality_lightxml=[record(light, dirty), record({**light, "P@5": 59.0}, date="2026-02")],
-    ))  # fmt: skip
+    cells = _standing.standing(
+        written(
+            tmp_path,
+            quality_linear_tree=[record(tree)],
+            quality_one_vs_all=[record(old)],
+            quality_lightxml=[record(light, dirty), record({**light, "P@5": 59.0}, date="2026-02")],
+        )
+    )
     assert {cell: found["P@5"] for cell, (found, _) in cells.items()} == {
-        ("rust-prs", "pecos-3"): 16.0, ("eurlex4k-proxy", "one_vs_all"): 62.0,
+        ("rust-prs", "pecos-3"): 16.0,
+        ("eurlex4k-proxy", "one_vs_all"): 62.0,
         ("eurlex4k-proxy", "lightxml"): 59.0,
-    }  # fmt: skip
+    }
 
 
 def test_a_row_with_the_settings_of_today_comes_before_a_newer_one_without(tmp_path):
@@ -94,9 +111,9 @@ def test_a_row_from_before_a_setting_that_does_nothing_by_default_still_counts()
         training = {**settings["training"], **changes}
         for name in [name for name, value in changes.items() if value is None]:
             del training[name]
-        return _standing.same_defaults(row("lightxml", defaults={
-            "lightxml": {**settings, "training": training}
-        }))  # fmt: skip
+        return _standing.same_defaults(
+            row("lightxml", defaults={"lightxml": {**settings, "training": training}})
+        )
 
     assert counts() and counts(head_last_epochs=None, head_last_rate=None)
     assert not counts(head_last_epochs=1)
@@ -134,11 +151,14 @@ def test_a_row_that_lacks_a_figure_is_measured_again(figure):
 
 def test_a_failure_or_fewer_minutes_do_not_hide_an_older_row(tmp_path):
     usual = {"threads": 2, "minutes": 30}
-    worse = [row("xrt", p5=1.0, **{**usual, **change})
-             for change in ({"failed": "OOM"}, {"threads": 1}, {"minutes": 5}, {"minutes": 45})
-             ]  # fmt: skip
-    lines = [own(row("xrt", **usual), date="2026-01"),
-             *(own(each, date="2026-02") for each in worse)]  # fmt: skip
+    worse = [
+        row("xrt", p5=1.0, **{**usual, **change})
+        for change in ({"failed": "OOM"}, {"threads": 1}, {"minutes": 5}, {"minutes": 45})
+    ]
+    lines = [
+        own(row("xrt", **usual), date="2026-01"),
+        *(own(each, date="2026-02") for each in worse),
+    ]
     cells = _standing.standing(written(tmp_path, quality_results=lines))
     assert cells["eurlex4k-proxy", "xrt"][0]["P@5"] == 50.0
 
@@ -183,8 +203,10 @@ def test_a_cell_is_done_when_any_row_has_the_minutes_asked_for(tmp_path):
 
 
 def test_other_sets_get_the_best_two_once_all_are_measured():
-    cells = {("eurlex4k-proxy", key): (row(key, p5=50.0 + place), own())
-             for place, key in enumerate(_standing.SINGLES)}  # fmt: skip
+    cells = {
+        ("eurlex4k-proxy", key): (row(key, p5=50.0 + place), own())
+        for place, key in enumerate(_standing.SINGLES)
+    }
     assert _standing.best_two(cells) == ["xml_cnn", "label_attention"]
     assert {"xml_cnn", "label_attention", "learned"} <= set(results.wanted("eurlex57k", cells))
     assert "learned" not in results.wanted("rust-prs", cells)
@@ -270,8 +292,14 @@ def test_which_two_are_best_must_be_known_before_they_are_combined(tmp_path, mon
 def test_an_ensemble_weighs_what_it_keeps_and_took_as_long_as_all_it_tried(tmp_path, monkeypatch):
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy" / "dev.jsonl.gz").touch()
-    cost = {"train_seconds": 10.0, "train_cpu_seconds": 20.0, "model_mb": 5.0, "peak_mb": 7.0,
-            "trained_commit": "abc", "defaults": {}}  # fmt: skip
+    cost = {
+        "train_seconds": 10.0,
+        "train_cpu_seconds": 20.0,
+        "model_mb": 5.0,
+        "peak_mb": 7.0,
+        "trained_commit": "abc",
+        "defaults": {},
+    }
     monkeypatch.setattr(results, "best_two", lambda _: ["xr_transformer", "lightxml"])
     monkeypatch.setattr(results, "JOBS", dict.fromkeys(results.JOBS, lambda *_: None))
     monkeypatch.setattr(_cells, "trained", lambda *_: (tmp_path, cost))
@@ -344,7 +372,8 @@ def test_everything_includes_the_cells(home):
 
 @given(st.data())
 def test_parts_by_frequency_add_up_to_precision(data):
-    texts, labels = data.draw(st.integers(1, 6)), data.draw(st.integers(5, 12))
+    texts = data.draw(st.integers(1, 6))
+    labels = data.draw(st.integers(5, 12))
     chance = np.random.default_rng(data.draw(st.integers(0, 99)))
     ranking = Ranking(
         np.array([chance.permutation(labels)[:5] for _ in range(texts)], np.int32),
@@ -369,17 +398,24 @@ def test_quality_has_intervals_around_its_figures():
 
 
 def test_the_sum_sets_our_best_and_one_tree_beside_the_best_peer():
-    cells = {(data, each["key"]): (each, own()) for data, each in (
-        ("eurlex57k", row("linear_tree", p5=50.0, defaults=TODAY)),
-        ("eurlex57k", row("lightxml", p5=52.0, threads=1)),
-        ("eurlex57k", row("pecos", p5=49.0)),
-        ("eurlex57k", row("omikuji-bonsai", p5=50.9, train_seconds=7.0)),
-        ("rust-prs", row("bonsai", p5=20.02)), ("rust-prs", row("fasttext", p5=20.01)),
-        ("debian-deps", row("one_vs_all")), ("debian-deps", {"key": "pecos", "failed": "OOM"}),
-    )}  # fmt: skip
+    cells = {
+        (data, each["key"]): (each, own())
+        for data, each in (
+            ("eurlex57k", row("linear_tree", p5=50.0, defaults=TODAY)),
+            ("eurlex57k", row("lightxml", p5=52.0, threads=1)),
+            ("eurlex57k", row("pecos", p5=49.0)),
+            ("eurlex57k", row("omikuji-bonsai", p5=50.9, train_seconds=7.0)),
+            ("rust-prs", row("bonsai", p5=20.02)),
+            ("rust-prs", row("fasttext", p5=20.01)),
+            ("debian-deps", row("one_vs_all")),
+            ("debian-deps", {"key": "pecos", "failed": "OOM"}),
+        )
+    }
     _, _, first, second = results_tables.in_sum(cells).splitlines()
-    assert first == ("| [eurlex57k](#eurlex57k) | `lightxml` † 52.0 (1.5 min ¹) | 50.0 (1.5 min) | "
-                     "omikuji Bonsai 50.9 (7 s) | +1.1 |")  # fmt: skip
+    assert first == (
+        "| [eurlex57k](#eurlex57k) | `lightxml` † 52.0 (1.5 min ¹) | 50.0 (1.5 min) | "
+        "omikuji Bonsai 50.9 (7 s) | +1.1 |"
+    )
     assert second.endswith("|  | fastText 20.0 (1.5 min) | level |")
     assert results_tables.in_sum({}) == ""
 
@@ -415,17 +451,24 @@ def test_peers_that_were_given_fewer_words_are_marked_and_measured_again(tmp_pat
     equal = row("pecos", "rust-prs", 15.0)
     written(tmp_path, quality_results=[own(equal)])
     assert _standing.standing(results_then)["rust-prs", "pecos"][0]["P@5"] == 15
-    for key, text, fit in (("pecos", {"min_df": 2}, False), ("pecos", {}, True),
-                           ("pecos", asdict(TfidfConfig()), True),
-                           ("pecos", asdict(TfidfConfig(min_word=3)), False),
-                           ("fasttext", {"min_df": 2}, True)):  # fmt: skip
+    for key, text, fit in (
+        ("pecos", {"min_df": 2}, False),
+        ("pecos", {}, True),
+        ("pecos", asdict(TfidfConfig()), True),
+        ("pecos", asdict(TfidfConfig(min_word=3)), False),
+        ("fasttext", {"min_df": 2}, True),
+    ):
         assert results.is_fit(key, row(key, text=text), own(), Options()) == fit
 
 
 def test_the_ensemble_and_the_best_single_model_are_held_against_every_peer():
-    rows = [row("linear_tree", "eurlex57k"), row("lightxml", "eurlex57k", 52.0),
-            row("learned", "eurlex57k", 53.0), row("pecos", "eurlex57k", 51.0),
-            row("fasttext", "eurlex57k", 40.0, **{"P@1": 81.0})]  # fmt: skip
+    rows = [
+        row("linear_tree", "eurlex57k"),
+        row("lightxml", "eurlex57k", 52.0),
+        row("learned", "eurlex57k", 53.0),
+        row("pecos", "eurlex57k", 51.0),
+        row("fasttext", "eurlex57k", 40.0, **{"P@1": 81.0}),
+    ]
     claims = results.check(rows)
     assert len(claims) == 10
     assert claim(claims, "single model (lightxml): P@5").figure == pytest.approx(1.0)
@@ -439,17 +482,21 @@ def test_the_ensemble_and_the_best_single_model_are_held_against_every_peer():
 
 def test_leads_are_measured_on_the_rankings_that_cells_leave(tmp_path, monkeypatch):
     data = planted(texts=90, labels=8)
-    train, test = data.take(range(60)), data.take(range(60, 90))
-    monkeypatch.setattr(leads, "dataset", lambda _, name, part="trn": (
-        test if part == "tst" else train))  # fmt: skip
+    train = data.take(range(60))
+    test = data.take(range(60, 90))
+    monkeypatch.setattr(
+        leads, "dataset", lambda _, name, part="trn": test if part == "tst" else train
+    )
     options = Options(work=tmp_path)
     with pytest.raises(BenchmarkError, match="no rankings of eurlex57k"):
         leads.run(options)
     with pytest.raises(BenchmarkError, match="eurlex75k"):
         leads.run(Options(work=tmp_path, only=("eurlex75k",)))
     found = {}
-    for key, model in (("one_vs_all", xmtc.train("linear_tree", train)),
-                       ("pecos", xmtc.train("most_frequent", train))):  # fmt: skip
+    for key, model in (
+        ("one_vs_all", xmtc.train("linear_tree", train)),
+        ("pecos", xmtc.train("most_frequent", train)),
+    ):
         keep = results.kept_ranking("eurlex57k", key, options)
         found[key] = quality_of(model.rank(test.texts, 8), test, train.trained_on(), keep=keep)
     np.save(
@@ -476,8 +523,10 @@ def test_leads_are_measured_on_the_rankings_that_cells_leave(tmp_path, monkeypat
 
 def test_the_readme_shows_few_systems_of_both_sides():
     keys = ("linear_tree", "linear_tree-3", "lightxml", "auto", "pecos", "pecos-3", "napkinxc")
-    cells = {("eurlex57k", key): (row(key, "eurlex57k", 40.0 + place), own())
-             for place, key in enumerate(keys)}  # fmt: skip
+    cells = {
+        ("eurlex57k", key): (row(key, "eurlex57k", 40.0 + place), own())
+        for place, key in enumerate(keys)
+    }
     shown = [key for key, *_ in results_tables.shown_in_short(cells)]
     assert shown == ["napkinxc", "pecos-3", "auto", "lightxml", "linear_tree-3", "linear_tree"]
     assert results_tables.shown_in_short({}) == []
@@ -488,8 +537,10 @@ def test_the_readme_shows_few_systems_of_both_sides():
 
 
 def test_a_plot_says_what_was_measured_on_one_thread():
-    cells = {("eurlex57k", key): (row(key, "eurlex57k", 40.0, threads=threads), own())
-             for key, threads in (("linear_tree", 2), ("aplc", 1))}  # fmt: skip
+    cells = {
+        ("eurlex57k", key): (row(key, "eurlex57k", 40.0, threads=threads), own())
+        for key, threads in (("linear_tree", 2), ("aplc", 1))
+    }
     found = results_tables.points(cells, "eurlex57k", "train_seconds")
     assert {point.name for point in found} == {"linear_tree", "aplc ¹"}
 
@@ -497,8 +548,9 @@ def test_a_plot_says_what_was_measured_on_one_thread():
 def test_plots_are_the_same_for_the_same_rows(tmp_path):
     cells = {
         (data, key): (row(key, data, 40.0 + len(key), deciles=[1.0] * 10), own())
-        for data in _standing.DATA[:4] for key in ("linear_tree", "pecos")
-    }  # fmt: skip
+        for data in _standing.DATA[:4]
+        for key in ("linear_tree", "pecos")
+    }
     counts = [({"data": "debian-deps", "ranks": [1, 9], "counts": [5, 1]}, own())]
     tenths = results_tables.decile_lines(cells)
     panels = results_tables.panels(cells, "train_seconds")
@@ -518,8 +570,9 @@ def test_plots_are_the_same_for_the_same_rows(tmp_path):
 def test_names_in_a_plot_do_not_cover_each_other_and_what_is_far_below_is_at_the_edge():
     from matplotlib.figure import Figure
 
-    points = [plots.Point(f"system {n}", n % 2 == 0, 10.0 + n / 10, 60.0 + n / 50)
-              for n in range(4)]  # fmt: skip
+    points = [
+        plots.Point(f"system {n}", n % 2 == 0, 10.0 + n / 10, 60.0 + n / 50) for n in range(4)
+    ]
     points.append(plots.Point("a floor", False, 11.0, 1.0))
     figure = Figure(figsize=(4, 3))
     axes = figure.subplots()
@@ -536,8 +589,10 @@ def test_names_in_a_plot_do_not_cover_each_other_and_what_is_far_below_is_at_the
 
 
 def test_the_front_is_what_nothing_cheaper_surpasses():
-    points = [plots.Point(name, True, cost, quality)
-              for name, cost, quality in (("a", 1, 5), ("b", 2, 5), ("c", 3, 7))]  # fmt: skip
+    points = [
+        plots.Point(name, True, cost, quality)
+        for name, cost, quality in (("a", 1, 5), ("b", 2, 5), ("c", 3, 7))
+    ]
     assert [point.name for point in plots.front(points)] == ["a", "c"]
 
 
@@ -555,8 +610,10 @@ def test_figures_that_are_no_numbers_are_those_of_the_last_round():
 
 
 def test_metrics_that_differ_from_napkinxcs_are_told():
-    rows = [{"metric": "P@1", "xmtc": 50.0, "napkinXC": 50.0},
-            {"metric": "PSP@5", "xmtc": 40.0, "napkinXC": 40.1}]  # fmt: skip
+    rows = [
+        {"metric": "P@1", "xmtc": 50.0, "napkinXC": 50.0},
+        {"metric": "PSP@5", "xmtc": 40.0, "napkinXC": 40.1},
+    ]
     assert metrics_check.check(rows[:1])[0].holds
     assert metrics_check.check(rows)[0].figure == pytest.approx(0.1)
     assert not metrics_check.check(rows)[0].holds

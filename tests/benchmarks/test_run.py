@@ -225,7 +225,8 @@ def test_who_is_killed_takes_the_work_along(tmp_path):
         "if __name__ == '__main__':\n"
         "    alone(work, sys.argv[1])\n"
     )
-    place, environment = tmp_path / "pid", {**os.environ, "PYTHONPATH": str(SCRIPT.parents[1])}
+    place = tmp_path / "pid"
+    environment = {**os.environ, "PYTHONPATH": str(SCRIPT.parents[1])}
     parent = subprocess.Popen([sys.executable, script, place], env=environment)
     _soon(place.exists)
     parent.kill()

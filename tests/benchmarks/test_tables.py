@@ -18,19 +18,36 @@ MACHINE = {"cores": 2, "cpu": "Abacus", "ram_gb": 8}
 
 def row(system="xmtc", data="debian-deps", trees=1, **figures):
     return {
-        "data": data, "system": system, "trees": trees, "version": "it 1.2",
-        "fit_seconds": 10.0, "fit_cpu_seconds": 20.0, "rank_seconds": 1.0, "single_p50_ms": 0.5,
-        "single_p99_ms": 0.9, "model_mb": 12.0, "peak_mb": 300.0, "nDCG@5": 40.0,
-        **{f"{name}@{k}": 50.0 for name in ("P", "PSP") for k in (1, 3, 5)}, **figures,
-    }  # fmt: skip
+        "data": data,
+        "system": system,
+        "trees": trees,
+        "version": "it 1.2",
+        "fit_seconds": 10.0,
+        "fit_cpu_seconds": 20.0,
+        "rank_seconds": 1.0,
+        "single_p50_ms": 0.5,
+        "single_p99_ms": 0.9,
+        "model_mb": 12.0,
+        "peak_mb": 300.0,
+        "nDCG@5": 40.0,
+        **{f"{name}@{k}": 50.0 for name in ("P", "PSP") for k in (1, 3, 5)},
+        **figures,
+    }
 
 
 def record(*rows, **changes):
     return {
-        "measurements": list(rows), "machine": MACHINE, "command": "python run.py", "seed": 0,
-        "commit": "0123456789ab", "date": "2026-01-02T03:04:05+00:00", "dirty": False,
-        "options": {"subset": None}, "claims": [], **changes,
-    }  # fmt: skip
+        "measurements": list(rows),
+        "machine": MACHINE,
+        "command": "python run.py",
+        "seed": 0,
+        "commit": "0123456789ab",
+        "date": "2026-01-02T03:04:05+00:00",
+        "dirty": False,
+        "options": {"subset": None},
+        "claims": [],
+        **changes,
+    }
 
 
 def test_the_newest_record_of_a_cell_is_shown():
@@ -59,8 +76,12 @@ def test_what_was_not_measured_is_not_invented():
 
 
 def test_a_system_that_failed_says_how():
-    failed = {"data": "debian-deps", "system": "scikit-learn one-vs-rest", "trees": 0,
-              "failed": "> 10 min"}  # fmt: skip
+    failed = {
+        "data": "debian-deps",
+        "system": "scikit-learn one-vs-rest",
+        "trees": 0,
+        "failed": "> 10 min",
+    }
     text = tables.peers([record(row(), row("PECOS XR-Linear"), failed)])
     assert "| scikit-learn one-vs-rest | > 10 min |" in text
 
@@ -99,8 +120,10 @@ def test_systems_that_failed_or_were_not_run_are_left_out_of_claims():
 def test_three_trees_are_compared_on_the_average_over_sets():
     sets = ("debian-deps", "eurlex57k")
     ours = [row(data=name, trees=3, **{"P@1": 50.0}) for name in sets]
-    better = [row("PECOS XR-Linear", name, 3, **{"P@1": points})
-              for name, points in zip(sets, (51.0, 48.0), strict=True)]  # fmt: skip
+    better = [
+        row("PECOS XR-Linear", name, 3, **{"P@1": points})
+        for name, points in zip(sets, (51.0, 48.0), strict=True)
+    ]
     found = claim(check([*ours, *better]), "P@1 of three trees")
     assert found.holds
     assert found.figure == pytest.approx(0.5)
@@ -111,8 +134,13 @@ def test_raw_text_has_a_limit_in_milliseconds():
     assert not claim(check([raw]), "raw text").holds
 
 
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.booleans()),
-                unique_by=lambda item: item[:2], min_size=1))  # fmt: skip
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.booleans()),
+        unique_by=lambda item: item[:2],
+        min_size=1,
+    )
+)
 def test_the_table_of_claims_says_of_each_whether_it_holds(items):
     text = tables.claims_table([Claim(f"{s}: {aim}", holds, 1.5) for s, aim, holds in items])
     assert text.count("1.50 holds") == sum(holds for *_, holds in items)
@@ -126,8 +154,18 @@ def test_short_numbers_keep_their_value(value):
 
 
 def growth_record(**changes):
-    rows = [{"texts": n, "labels": n, "nonzeros": 20 * n, "fit_seconds": n / 99, "rank_ms": 0.1,
-             "fit_cpu_seconds": n / 50, "peak_mb": n / 7} for n in (1000, 4000)]  # fmt: skip
+    rows = [
+        {
+            "texts": n,
+            "labels": n,
+            "nonzeros": 20 * n,
+            "fit_seconds": n / 99,
+            "rank_ms": 0.1,
+            "fit_cpu_seconds": n / 50,
+            "peak_mb": n / 7,
+        }
+        for n in (1000, 4000)
+    ]
     return record(*rows, **changes)
 
 

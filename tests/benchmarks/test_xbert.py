@@ -12,10 +12,17 @@ from tests.benchmarks.test_tables import claim, record
 
 def row(system, points=50.0, data="eurlex4k-proxy", **figures):
     return {
-        "data": data, "system": system, "train_seconds": 600.0, "texts_per_second": 80.0,
-        "model_mb": 90.0, "epochs": 3, "clusters": 64, "nDCG@5": 60.0,
-        **{f"{name}@{k}": points for name in ("P", "R", "match_P") for k in (1, 3, 5)}, **figures,
-    }  # fmt: skip
+        "data": data,
+        "system": system,
+        "train_seconds": 600.0,
+        "texts_per_second": 80.0,
+        "model_mb": 90.0,
+        "epochs": 3,
+        "clusters": 64,
+        "nDCG@5": 60.0,
+        **{f"{name}@{k}": points for name in ("P", "R", "match_P") for k in (1, 3, 5)},
+        **figures,
+    }
 
 
 def rows_of(**points):
@@ -43,11 +50,18 @@ def test_six_are_claimed_beside_parabel_and_beside_three():
 
 
 def test_tables_and_bars_are_made_of_what_was_run():
-    points = {"xbert_1": 50.0, "xbert_1_text": 51.0, "xbert_3_text": 51.5, "xbert_3_pifa": 50.5,
-              "xbert_6": 53.0, "parabel_3": 50.0}  # fmt: skip
+    points = {
+        "xbert_1": 50.0,
+        "xbert_1_text": 51.0,
+        "xbert_3_text": 51.5,
+        "xbert_3_pifa": 50.5,
+        "xbert_6": 53.0,
+        "parabel_3": 50.0,
+    }
     made = record(*rows_of(**points), row(xbert.SYSTEMS["pifa-linear"], 48.0))
     assert "| eurlex4k-proxy | PIFA, linear | 64 | 10.0 (3) | 48.0/48.0/48.0 | 48.0" in (
-        xbert_tables.stages([made], "curves.svg"))  # fmt: skip
+        xbert_tables.stages([made], "curves.svg")
+    )
     assert "+6.00/+6.00/+6.00" in xbert_tables.beside_others([made])
     ((title, gains, _),) = xbert_tables.bars_of([made])
     assert title == "eurlex4k-proxy, X-BERT"
@@ -57,14 +71,20 @@ def test_tables_and_bars_are_made_of_what_was_run():
 
 
 def test_without_records_there_is_a_sentence():
-    none = [xbert_tables.stages([], ""), xbert_tables.beside_others([]),
-            xbert_tables.ensembles([], "")]  # fmt: skip
+    none = [
+        xbert_tables.stages([], ""),
+        xbert_tables.beside_others([]),
+        xbert_tables.ensembles([], ""),
+    ]
     assert all("Not measured yet" in text for text in none)
 
 
 def test_bars_are_the_same_for_the_same_records(tmp_path):
-    made = record(*rows_of(xbert_1=50.0, xbert_1_text=51.0, xbert_3_text=51.5, xbert_3_pifa=50.5,
-                           xbert_6=53.0))  # fmt: skip
+    made = record(
+        *rows_of(
+            xbert_1=50.0, xbert_1_text=51.0, xbert_3_text=51.5, xbert_3_pifa=50.5, xbert_6=53.0
+        )
+    )
     for name in ("a", "b"):
         plots.draw_gains(xbert_tables.bars_of([made]), tmp_path / f"{name}.svg")
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()

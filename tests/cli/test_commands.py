@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from xmtc.cli.app import COMMANDS, run
-from xmtc.data.jsonl import write_jsonl
+from xmtc.data.formats.jsonl import write_jsonl
 from xmtc.data.planted import planted
 
 
@@ -61,9 +61,18 @@ def test_of_several_processes_only_the_first_saves(capfd, folder, tmp_path, monk
 
 def test_train_says_what_it_did(capfd, folder):
     code, output, _ = xmtc(
-        capfd, "train", "one_vs_all", folder / "trn.jsonl", "--out", folder / "other", "--set",
-        "svm.cost=2", "--set", "text.max_ngram=2", "--json",
-    )  # fmt: skip
+        capfd,
+        "train",
+        "one_vs_all",
+        folder / "trn.jsonl",
+        "--out",
+        folder / "other",
+        "--set",
+        "svm.cost=2",
+        "--set",
+        "text.max_ngram=2",
+        "--json",
+    )
     result = json.loads(output)
     assert code == 0
     assert (result["texts"], result["labels"], result["kind"]) == (200, 12, "one_vs_all")
@@ -76,18 +85,37 @@ def test_settings_from_a_file_give_way_to_those_on_the_line(capfd, folder, tmp_p
     code, output, _ = xmtc(capfd, "settings", "one_vs_all", "--toml")
     (tmp_path / "mine.toml").write_text(output.replace("cost = 1.0", "cost = 4.0", 1))
     code, _, _ = xmtc(
-        capfd, "train", "one_vs_all", folder / "trn.jsonl", "--out", tmp_path / "model",
-        "--config", tmp_path / "mine.toml", "--set", "svm.prune=0",
-    )  # fmt: skip
+        capfd,
+        "train",
+        "one_vs_all",
+        folder / "trn.jsonl",
+        "--out",
+        tmp_path / "model",
+        "--config",
+        tmp_path / "mine.toml",
+        "--set",
+        "svm.prune=0",
+    )
     settings = json.loads((tmp_path / "model" / "manifest.json").read_text())["settings"]
     assert code == 0
     assert (settings["svm"]["cost"], settings["svm"]["prune"]) == (4.0, 0.0)
 
 
 def test_validation_data_is_what_a_kind_chooses_by(capfd, folder, tmp_path):
-    train = ["train", "ensemble", folder / "trn.jsonl", "--out", tmp_path / "model", "--set",
-             "kinds=most_frequent,one_vs_all", "--set", "how=rank_average", "--set", "metric=P@1",
-             "--validation"]  # fmt: skip
+    train = [
+        "train",
+        "ensemble",
+        folder / "trn.jsonl",
+        "--out",
+        tmp_path / "model",
+        "--set",
+        "kinds=most_frequent,one_vs_all",
+        "--set",
+        "how=rank_average",
+        "--set",
+        "metric=P@1",
+        "--validation",
+    ]
     assert xmtc(capfd, *train, folder / "tst.jsonl.gz")[0] == 0
     _, inside, _ = xmtc(capfd, "inspect", tmp_path / "model")
     assert "one_vs_all" in inside
@@ -96,9 +124,15 @@ def test_validation_data_is_what_a_kind_chooses_by(capfd, folder, tmp_path):
     assert code == 1
     assert "none.jsonl" in errors
     code, _, errors = xmtc(
-        capfd, "train", "linear_tree", "not-read.jsonl", "--out", tmp_path / "tree",
-        "--validation", folder / "tst.jsonl.gz",
-    )  # fmt: skip
+        capfd,
+        "train",
+        "linear_tree",
+        "not-read.jsonl",
+        "--out",
+        tmp_path / "tree",
+        "--validation",
+        folder / "tst.jsonl.gz",
+    )
     assert code == 1
     assert "linear_tree chooses nothing by validation data" in errors
 
@@ -115,9 +149,16 @@ def test_a_model_is_not_overwritten_unless_asked(capfd, folder):
 
 def test_evaluate_prints_percent_under_the_usual_names(capfd, folder):
     code, output, _ = xmtc(
-        capfd, "evaluate", folder / "model", folder / "tst.jsonl.gz", "--json", "--threshold",
-        "0.5", "--resamples", "50",
-    )  # fmt: skip
+        capfd,
+        "evaluate",
+        folder / "model",
+        folder / "tst.jsonl.gz",
+        "--json",
+        "--threshold",
+        "0.5",
+        "--resamples",
+        "50",
+    )
     result = json.loads(output)
     assert code == 0
     assert output.count("\n") == 1
@@ -142,17 +183,33 @@ def test_combine_makes_one_model_of_several(capfd, folder, tmp_path):
     assert code == 0
     assert "Combined 2 models with 12 labels by rank_average" in output
     code, output, _ = xmtc(
-        capfd, "combine", tmp_path / "learned", *both, "--validation", folder / "tst.jsonl.gz",
-        "--set", "metric=nDCG@5", "--json",
-    )  # fmt: skip
+        capfd,
+        "combine",
+        tmp_path / "learned",
+        *both,
+        "--validation",
+        folder / "tst.jsonl.gz",
+        "--set",
+        "metric=nDCG@5",
+        "--json",
+    )
     found = json.loads(output)
     assert code == 0
     assert found["these_weights"] >= max(found["equal_weights"], *found["alone"].values())
     assert sum(found["weights"].values()) == pytest.approx(1)
     code, output, _ = xmtc(
-        capfd, "combine", tmp_path / "learned", *both, "--validation", folder / "tst.jsonl.gz",
-        "--how", "rank_average", "--set", "metric=P@1", "--overwrite",
-    )  # fmt: skip
+        capfd,
+        "combine",
+        tmp_path / "learned",
+        *both,
+        "--validation",
+        folder / "tst.jsonl.gz",
+        "--how",
+        "rank_average",
+        "--set",
+        "metric=P@1",
+        "--overwrite",
+    )
     assert "with equal weights" in output
     assert f"Left out, because of weight 0: {tmp_path / 'floor'}" in output
     assert "Combined 1 model with 12 labels" in output
@@ -170,7 +227,8 @@ def test_combine_makes_one_model_of_several(capfd, folder, tmp_path):
 
 
 def test_compare_says_who_is_better_and_where(capfd, folder, tmp_path):
-    floor, test = tmp_path / "floor", folder / "tst.jsonl.gz"
+    floor = tmp_path / "floor"
+    test = folder / "tst.jsonl.gz"
     assert xmtc(capfd, "train", "most_frequent", folder / "trn.jsonl", "--out", floor)[0] == 0
     asked = ["compare", floor, folder / "model", "--test", test, "--resamples", 50]
     page = tmp_path / "report.html"
@@ -193,7 +251,8 @@ def test_a_report_is_written_although_nobody_reads_the_tables(capfd, folder, tmp
     def gone(*_):
         raise BrokenPipeError
 
-    floor, page = tmp_path / "floor", tmp_path / "report.html"
+    floor = tmp_path / "floor"
+    page = tmp_path / "report.html"
     assert xmtc(capfd, "train", "most_frequent", folder / "trn.jsonl", "--out", floor)[0] == 0
     monkeypatch.setattr("xmtc.cli.compare._print", gone)
     monkeypatch.setattr(os, "dup2", lambda *_: None)  # pytest still reads our output
@@ -203,7 +262,8 @@ def test_a_report_is_written_although_nobody_reads_the_tables(capfd, folder, tmp
 
 
 def test_compare_refuses_what_cannot_be_before_it_works(capfd, folder, tmp_path):
-    model, test = folder / "model", folder / "tst.jsonl.gz"
+    model = folder / "model"
+    test = folder / "tst.jsonl.gz"
     code, _, errors = xmtc(capfd, "compare", model, model, "--test", test)
     assert (code, "named twice" in errors) == (1, True)
     same = model.parent / "." / "model" / ".." / "model"
@@ -213,7 +273,8 @@ def test_compare_refuses_what_cannot_be_before_it_works(capfd, folder, tmp_path)
     assert (code, "give two or more" in errors) == (1, True)
     code, _, errors = xmtc(capfd, "compare", model, model)
     assert (code, "--test" in errors) == (2, True)
-    other, missing = tmp_path / "other", tmp_path / "no" / "r.html"
+    other = tmp_path / "other"
+    missing = tmp_path / "no" / "r.html"
     write_jsonl(planted(labels=5), tmp_path / "few.jsonl")
     assert xmtc(capfd, "train", "most_frequent", tmp_path / "few.jsonl", "--out", other)[0] == 0
     code, _, errors = xmtc(capfd, "compare", model, other, "--test", test)
@@ -225,7 +286,8 @@ def test_compare_refuses_what_cannot_be_before_it_works(capfd, folder, tmp_path)
 
 
 def test_combine_refuses_what_cannot_be_before_it_works(capfd, folder, tmp_path):
-    model, out = folder / "model", tmp_path / "out"
+    model = folder / "model"
+    out = tmp_path / "out"
     code, _, errors = xmtc(capfd, "combine", model, model, model)
     assert code == 1
     assert "--overwrite" in errors
@@ -483,7 +545,7 @@ def test_update_reads_the_old_data_as_it_was_read_before(capfd, tree):
 
 def test_a_model_without_a_source_asks_for_its_data(capfd, folder, tree):
     from xmtc import load, save
-    from xmtc.models.api import remember
+    from xmtc.api import remember
 
     save(remember(load(tree / "tree"), []), tree / "old")
     command = ["update", tree / "old", tree / "more.jsonl", "--out", tree / "wider"]
@@ -495,9 +557,18 @@ def test_a_model_without_a_source_asks_for_its_data(capfd, folder, tree):
 def test_labels_are_added_and_removed(capfd, tree):
     (tree / "labels.tsv").write_text("lion\tyellow mane sign0a\n")
     code, output, _ = xmtc(
-        capfd, "labels", "add", tree / "tree", "--examples", tree / "more.jsonl", "--texts",
-        tree / "labels.tsv", "--out", tree / "more", "--json",
-    )  # fmt: skip
+        capfd,
+        "labels",
+        "add",
+        tree / "tree",
+        "--examples",
+        tree / "more.jsonl",
+        "--texts",
+        tree / "labels.tsv",
+        "--out",
+        tree / "more",
+        "--json",
+    )
     assert (code, json.loads(output)["labels"]) == (0, 14)
     remove = ["labels", "remove", tree / "more", "lion", "zebra", "--out", tree / "less"]
     code, output, _ = xmtc(capfd, *remove)
@@ -509,7 +580,8 @@ def test_labels_are_added_and_removed(capfd, tree):
 
 
 def test_a_plan_becomes_settings_that_train_reads(capfd, folder, tmp_path):
-    data, toml = folder / "trn.jsonl", tmp_path / "mine.toml"
+    data = folder / "trn.jsonl"
+    toml = tmp_path / "mine.toml"
     plan = ["plan", "linear_tree", data, "--memory", "40 GB", "--set", "trees=2", "--out", toml]
     code, output, _ = xmtc(capfd, *plan)
     assert code == 0
@@ -602,8 +674,9 @@ def test_skipped_lines_are_counted(capfd, tmp_path):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_mistakes_get_a_sentence_and_an_exit_code(capfd, tmp_path, monkeypatch, arguments, code,
-                                                  words):  # fmt: skip
+def test_mistakes_get_a_sentence_and_an_exit_code(
+    capfd, tmp_path, monkeypatch, arguments, code, words
+):
     monkeypatch.chdir(tmp_path)
     got, _, errors = xmtc(capfd, *arguments)
     assert got == code
@@ -623,12 +696,19 @@ def test_completion_scripts_name_the_program(capfd, shell):
 
 
 def test_completion_suggests_commands():
-    environment = {**os.environ, "_XMTC_COMPLETE": "bash_complete", "COMP_WORDS": "xmtc tr",
-                   "COMP_CWORD": "1"}  # fmt: skip
+    environment = {
+        **os.environ,
+        "_XMTC_COMPLETE": "bash_complete",
+        "COMP_WORDS": "xmtc tr",
+        "COMP_CWORD": "1",
+    }
     result = subprocess.run(
-        [str(Path(sys.executable).parent / "xmtc")], env=environment, capture_output=True,
-        text=True, check=False,
-    )  # fmt: skip
+        [str(Path(sys.executable).parent / "xmtc")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert "train" in result.stdout
 
 
@@ -646,8 +726,14 @@ def test_version_says_what_is_not_installed(capfd, monkeypatch):
     assert "no-such-package not installed" in xmtc(capfd, "version")[1]
 
 
-QUICK_NEURAL = ["--set", "encoder.name=cnn", "--set", "encoder.width=16", "--set",
-                "training.epochs=2"]  # fmt: skip
+QUICK_NEURAL = [
+    "--set",
+    "encoder.name=cnn",
+    "--set",
+    "encoder.width=16",
+    "--set",
+    "training.epochs=2",
+]
 
 
 def test_a_neural_training_leaves_its_log_and_curves_beside_the_model(capfd, folder, tmp_path):
@@ -672,8 +758,8 @@ def test_a_linear_training_leaves_nothing_beside_the_model(capfd, folder, tmp_pa
 
 
 def test_a_stopped_training_says_whether_it_goes_on(capfd, folder, tmp_path, monkeypatch):
+    from xmtc import api
     from xmtc.core import run as runs
-    from xmtc.models import api
 
     def stopped(kind, dataset, settings, run):
         if kind == "lightxml":
@@ -696,8 +782,18 @@ def test_a_killed_neural_training_goes_on_with_the_same_command(capfd, folder, t
     answers = []
     for name, kills in (("whole", 0), ("killed", 1)):
         out = tmp_path / name
-        command = ["train", "lightxml", folder / "trn.jsonl", "--out", out, *QUICK_NEURAL, "--set",
-                   "training.epochs=12", "--set", "training.checkpoint_seconds=0"]  # fmt: skip
+        command = [
+            "train",
+            "lightxml",
+            folder / "trn.jsonl",
+            "--out",
+            out,
+            *QUICK_NEURAL,
+            "--set",
+            "training.epochs=12",
+            "--set",
+            "training.checkpoint_seconds=0",
+        ]
         for _ in range(kills):
             program = [sys.executable, "-m", "xmtc", *map(str, command)]
             child = subprocess.Popen(program)

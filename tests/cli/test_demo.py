@@ -19,7 +19,7 @@ def small(monkeypatch):
     monkeypatch.setattr(xmtc.datasets, "debian", lambda: (planted(), planted(texts=50, seed=1)))
     monkeypatch.setattr(demo, "EXAMPLES", ("sign3a sign3b",))
     monkeypatch.setattr(demo, "BLOCK", 20)
-    monkeypatch.setattr("xmtc.neural.encoders.places.find", lambda name: name)
+    monkeypatch.setattr("xmtc.neural.encoders.locate.find", lambda name: name)
     yield
     xmtc.show_progress(None)
 
@@ -34,7 +34,8 @@ def test_the_demo_shows_the_models_and_the_average_of_two_side_by_side(capfd, ti
     rows = json.loads(capfd.readouterr().out)
     assert list(rows) == [*demo.KINDS, "linear_tree + lightxml"]
     assert set(rows["lightxml"]) == {*demo.SHOWN, "train s", "ms/text", "MB"}
-    average, members = rows["linear_tree + lightxml"], [rows[kind] for kind in demo.AVERAGED]
+    average = rows["linear_tree + lightxml"]
+    members = [rows[kind] for kind in demo.AVERAGED]
     assert average["P@1"] > 95
     assert average["train s"] == pytest.approx(sum(row["train s"] for row in members), abs=0.11)
     assert average["ms/text"] >= sum(row["ms/text"] for row in members) - 0.01

@@ -118,11 +118,33 @@ def test_no_texts_give_no_rows(kind):
 @every_model
 @pytest.mark.parametrize(
     "text",
-    ["", " ", "\x00\x00", "never seen before", "ΑΣ ΟΔΟΣ", "İstanbul", "日本語の文章", "مرحبا",
-     "👍🏽" * 9, "\ud800", "sign0a " * 150_000],
-    ids=["empty", "space", "nul", "unknown", "sigma", "dotted-i", "cjk", "arabic", "emoji",
-         "lone-surrogate", "one-megabyte"],
-)  # fmt: skip
+    [
+        "",
+        " ",
+        "\x00\x00",
+        "never seen before",
+        "ΑΣ ΟΔΟΣ",
+        "İstanbul",
+        "日本語の文章",
+        "مرحبا",
+        "👍🏽" * 9,
+        "\ud800",
+        "sign0a " * 150_000,
+    ],
+    ids=[
+        "empty",
+        "space",
+        "nul",
+        "unknown",
+        "sigma",
+        "dotted-i",
+        "cjk",
+        "arabic",
+        "emoji",
+        "lone-surrogate",
+        "one-megabyte",
+    ],
+)
 def test_any_text_gets_an_answer(kind, text):
     ranking = trained(kind).rank([text], k=3)
     assert (ranking.labels >= 0).all()
@@ -199,8 +221,10 @@ def test_predicting_leaves_the_model_untouched(kind, tmp_path):
 
 @every_model
 def test_threads_can_share_a_model(kind):
-    model, texts = trained(kind), data().texts
-    expected, answers = model.rank(texts, k=3), []
+    model = trained(kind)
+    texts = data().texts
+    expected = model.rank(texts, k=3)
+    answers = []
     threads = [
         threading.Thread(target=lambda: answers.append(model.rank(texts, k=3))) for _ in range(6)
     ]
@@ -272,7 +296,8 @@ def _encoded(dataset):
 
 
 def _named(dataset):
-    relevant, names = dataset.relevant, dataset.labels.names
+    relevant = dataset.relevant
+    names = dataset.labels.names
     return [
         [
             names[label]

@@ -44,7 +44,8 @@ class Outer:
 
 def values_of(hint):
     """Any value that a setting of this type may have."""
-    origin, options = typing.get_origin(hint), typing.get_args(hint)
+    origin = typing.get_origin(hint)
+    options = typing.get_args(hint)
     if dataclasses.is_dataclass(hint):
         return instances(hint)
     if origin in (types.UnionType, typing.Union):
@@ -125,8 +126,16 @@ def test_what_is_not_named_keeps_its_default(cls):
 
 def test_a_settings_table_has_names_types_defaults_and_comments():
     table = {setting.name: setting for setting in config.settings_of(Outer())}
-    assert list(table) == ["mode", "limit", "share", "name", "fast",
-                           "inner.cost", "inner.sizes", "inner.rounds"]  # fmt: skip
+    assert list(table) == [
+        "mode",
+        "limit",
+        "share",
+        "name",
+        "fast",
+        "inner.cost",
+        "inner.sizes",
+        "inner.rounds",
+    ]
     assert table["mode"].type == "word | char"
     assert table["mode"].about == "how to cut"
     assert table["inner.cost"].default == 1.0
@@ -173,11 +182,18 @@ def test_a_value_of_the_wrong_kind_is_an_error_that_names_the_setting(name, valu
 
 @pytest.mark.parametrize(
     ("pair", "name", "value"),
-    [("limit=5", "limit", 5), ("limit=none", "limit", None), ("limit=", "limit", None),
-     ("limit=9007199254740993", "limit", 2**53 + 1), ("share=1e-3", "share", 0.001),
-     ("fast=Yes", "fast", True), ("fast=0", "fast", False), ("name= a=b ", "name", "a=b"),
-     ("mode=char", "mode", "char")],
-)  # fmt: skip
+    [
+        ("limit=5", "limit", 5),
+        ("limit=none", "limit", None),
+        ("limit=", "limit", None),
+        ("limit=9007199254740993", "limit", 2**53 + 1),
+        ("share=1e-3", "share", 0.001),
+        ("fast=Yes", "fast", True),
+        ("fast=0", "fast", False),
+        ("name= a=b ", "name", "a=b"),
+        ("mode=char", "mode", "char"),
+    ],
+)
 def test_words_on_a_command_line_become_values(pair, name, value):
     assert getattr(config.from_dict(Outer, config.assignments([pair])), name) == value
 

@@ -201,9 +201,11 @@ def test_label_texts_go_to_their_labels():
 
 
 def test_changing_the_lists_afterwards_changes_nothing():
-    texts, labels = list(TEXTS), [list(row) for row in LABELS]
+    texts = list(TEXTS)
+    labels = [list(row) for row in LABELS]
     data = Dataset.of(texts, labels)
-    texts[0], labels[1] = "changed", ["changed"]
+    texts[0] = "changed"
+    labels[1] = ["changed"]
     labels[0].clear()
     assert named(data) == named(Dataset.of(TEXTS, LABELS))
 
@@ -213,9 +215,14 @@ def test_training_and_ranking_leave_the_data_untouched(kind):
     data = planted(30, 4)
     bare = Dataset((), data.relevant, data.labels, as_csr(data.relevant @ data.relevant.T))
     for given_data in (data, bare):
-        arrays = [a for m in (given_data.relevant, given_data.features) if m is not None
-                  for a in (m.data, m.indices, m.indptr)]  # fmt: skip
-        before, texts = [array.copy() for array in arrays], list(given_data.texts)
+        arrays = [
+            a
+            for m in (given_data.relevant, given_data.features)
+            if m is not None
+            for a in (m.data, m.indices, m.indptr)
+        ]
+        before = [array.copy() for array in arrays]
+        texts = list(given_data.texts)
         xmtc.train(kind, given_data).rank(given_data.inputs, 3)
         for array, copy in zip(arrays, before, strict=True):
             np.testing.assert_array_equal(array, copy)

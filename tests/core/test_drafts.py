@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from xmtc.core.drafts import draft_of, remove
+from xmtc.core.files import draft_of, remove
 
 
 def test_two_drafts_of_one_file_are_two(tmp_path):
@@ -17,7 +17,7 @@ def test_two_drafts_of_one_file_are_two(tmp_path):
 
 def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path):
     code = (
-        "from pathlib import Path; from xmtc.core.drafts import draft_of\n"
+        "from pathlib import Path; from xmtc.core.files import draft_of\n"
         f"for name in ('states-1.npy', 'states-2.npy'): draft_of(Path({str(tmp_path)!r}) / name)"
         ".write_text('half')\n"
         f"draft_of(Path({str(tmp_path)!r}) / 'states-1.npy').mkdir()"

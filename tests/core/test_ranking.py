@@ -14,7 +14,8 @@ NAMES = LabelSpace(tuple("abcdefghij"))
 
 @st.composite
 def rankings(draw, k=None):
-    texts, labels = draw(st.integers(0, 4)), draw(st.integers(0, 10))
+    texts = draw(st.integers(0, 4))
+    labels = draw(st.integers(0, 10))
     scores = draw(st.lists(st.floats(-4, 4, width=16), min_size=40, max_size=40))
     ids = np.tile(np.arange(labels, dtype=np.int32), (texts, 1))
     table = np.array(scores, np.float32).reshape(4, 10)[:texts, :labels]

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import xmtc
-from xmtc.core.source import Source, fingerprint, source_from_dict
+from xmtc.api import remember
+from xmtc.core.provenance import Source, fingerprint, source_from_dict
 from xmtc.data.planted import planted
-from xmtc.models.api import remember
 
 ROWS = st.lists(st.tuples(st.text(), st.sets(st.text(max_size=3), max_size=3)), min_size=1)
 

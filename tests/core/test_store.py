@@ -47,8 +47,20 @@ def is_mapped(array):
     return isinstance(array, memoryview) and isinstance(array.obj, mmap.mmap)
 
 
-DTYPES = ["float32", "float64", "float16", "bool", "int8", "int16", "int32", "int64",
-          "uint8", "uint16", "uint32", "uint64"]  # fmt: skip
+DTYPES = [
+    "float32",
+    "float64",
+    "float16",
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]
 ARRAYS = st.dictionaries(
     st.text(min_size=1, max_size=8).filter(lambda name: name != "__metadata__"),
     st.tuples(st.sampled_from(DTYPES), st.lists(st.integers(0, 3), max_size=4), st.binary()),
@@ -76,7 +88,8 @@ def test_arrays_of_every_type_and_shape_come_back_as_they_were(tmp_path_factory,
 @given(st.lists(st.tuples(st.text(), st.text()), unique_by=lambda label: label[0]))
 @settings(max_examples=60)
 def test_labels_with_any_characters_come_back_as_they_were(tmp_path_factory, labels):
-    names, texts = tuple(name for name, _ in labels), tuple(text for _, text in labels)
+    names = tuple(name for name, _ in labels)
+    texts = tuple(text for _, text in labels)
     folder = tmp_path_factory.mktemp("labels") / "model"
     _, parts = store.read(written(folder, names=names, texts=texts))
     assert parts.labels.names == names
@@ -84,8 +97,27 @@ def test_labels_with_any_characters_come_back_as_they_were(tmp_path_factory, lab
 
 
 def test_awkward_label_names_come_back_as_they_were(tmp_path):
-    names = ("", " ", "a\nb", "a\r\nb", "\x85", "\u2028", "\u2029", "\0", "\ufeff", "\udc80", "😀",
-             '"', "\\", "\\u0041", "null", "[]", "é", "e\u0301", "x" * 10**6)  # fmt: skip
+    names = (
+        "",
+        " ",
+        "a\nb",
+        "a\r\nb",
+        "\x85",
+        "\u2028",
+        "\u2029",
+        "\0",
+        "\ufeff",
+        "\udc80",
+        "😀",
+        '"',
+        "\\",
+        "\\u0041",
+        "null",
+        "[]",
+        "é",
+        "e\u0301",
+        "x" * 10**6,
+    )
     _, parts = store.read(written(tmp_path / "model", names=names))
     assert parts.labels.names == names
 
@@ -306,7 +338,8 @@ def test_a_failure_while_overwriting_keeps_the_old_model(tmp_path, monkeypatch, 
 
 
 def test_of_many_that_write_to_one_new_folder_exactly_one_wins(tmp_path):
-    ready, outcomes = threading.Barrier(8), {}
+    ready = threading.Barrier(8)
+    outcomes = {}
 
     def save(writer):
         ready.wait()
@@ -358,8 +391,18 @@ def test_processes_that_overwrite_one_folder_leave_one_whole_model(tmp_path):
     assert names_in(tmp_path) == ["model"]
 
 
-FORBIDDEN = (r"pickle", r"joblib", r"torch\.load", r"(?<![\w.])eval\(", r"(?<![\w.])exec\(",
-             r"allow_pickle", r"yaml\.load", r"marshal\.", r"shelve", r"__import__\(")  # fmt: skip
+FORBIDDEN = (
+    r"pickle",
+    r"joblib",
+    r"torch\.load",
+    r"(?<![\w.])eval\(",
+    r"(?<![\w.])exec\(",
+    r"allow_pickle",
+    r"yaml\.load",
+    r"marshal\.",
+    r"shelve",
+    r"__import__\(",
+)
 
 
 def test_no_source_file_can_run_code_from_data():

@@ -22,7 +22,9 @@ from xmtc.core.dataset import Dataset
 from xmtc.core.errors import StoreError
 from xmtc.data.planted import planted
 
-MANIFEST, ARRAYS, LABELS = "manifest.json", "arrays.safetensors", "labels.jsonl"
+MANIFEST = "manifest.json"
+ARRAYS = "arrays.safetensors"
+LABELS = "labels.jsonl"
 TEXTS = ["sign1a alpha sign0b", "", "beta sign3a 😀", "sign2a " * 50]
 
 
@@ -374,7 +376,7 @@ def manifest_attacks():
     for key in ("kind", "library", "texts", "labels", "settings", "files", "arrays"):
         yield f"no {key}", forge_manifest(lambda m, key=key: m.pop(key))
         yield f"{key} null", forge_manifest(lambda m, key=key: m.update({key: None}))
-    for kind in ("", "os", "../one_vs_all", "xmtc.models.api", "One_vs_all", "linear_tree2"):
+    for kind in ("", "os", "../one_vs_all", "xmtc.api", "One_vs_all", "linear_tree2"):
         yield f"kind {kind!r}", forge_manifest(lambda m, kind=kind: m.update(kind=kind))
     yield "kind of another model", forge_manifest(lambda m: m.update(kind="most_frequent"))
     for sources in (None, {}, "x", [3], [{"path": 3}], [{"run": "rm"}], [{"texts": []}]):
@@ -530,25 +532,34 @@ RANKED = {
     "words: four words at once": ("words", forge_settings("text.max_ngram", 4)),
     "words: characters": ("words", forge_settings("text.analyzer", "char")),
     "words: large weights": ("words", forge_array("scorer.weights.data", lambda a: a * 1e14)),
-    "words: large, rows not scaled": ("words", lambda folder: [
-        forge_array("scorer.weights.data", lambda a: a * 1e14)(folder),
-        forge_settings("text.unit_length", False)(folder),
-    ]),
+    "words: large, rows not scaled": (
+        "words",
+        lambda folder: [
+            forge_array("scorer.weights.data", lambda a: a * 1e14)(folder),
+            forge_settings("text.unit_length", False)(folder),
+        ],
+    ),
     "words: one label only": ("words", forge_array("scorer.weights.indices", lambda a: a * 0)),
     "words: hardly any cost": ("words", forge_settings("svm.cost", 1e-9)),
     "words: as it was": ("words", forge_manifest(lambda m: None)),
     "hashed: as it was": ("hashed", forge_manifest(lambda m: None)),
     "features: as it was": ("features", forge_manifest(lambda m: None)),
     "frequent: as it was": ("frequent", forge_manifest(lambda m: None)),
-    "frequent: no texts, no counts": ("frequent", lambda folder: [
-        forge_array("trained_on.label_counts", lambda a: a * 0)(folder),
-        forge_manifest(lambda m: m.update(texts=0))(folder),
-    ]),
-    "frequent: all there is": ("frequent", lambda folder: [
-        forge_array("trained_on.label_counts", lambda a: a * 0 + HUGE)(folder),
-        forge_manifest(lambda m: m.update(texts=HUGE))(folder),
-    ]),
-}  # fmt: skip
+    "frequent: no texts, no counts": (
+        "frequent",
+        lambda folder: [
+            forge_array("trained_on.label_counts", lambda a: a * 0)(folder),
+            forge_manifest(lambda m: m.update(texts=0))(folder),
+        ],
+    ),
+    "frequent: all there is": (
+        "frequent",
+        lambda folder: [
+            forge_array("trained_on.label_counts", lambda a: a * 0 + HUGE)(folder),
+            forge_manifest(lambda m: m.update(texts=HUGE))(folder),
+        ],
+    ),
+}
 
 JUDGE = """
 import json, sys
@@ -582,16 +593,21 @@ for line in sys.stdin:
 @pytest.fixture(scope="module")
 def verdicts(originals, tmp_path_factory):
     """What a process of its own does with every forged folder; it may die, we may not."""
-    stage, folders = tmp_path_factory.mktemp("forged"), {}
+    stage = tmp_path_factory.mktemp("forged")
+    folders = {}
     for number, (name, (original, forge)) in enumerate((REFUSED | RANKED).items()):
         folder = Path(shutil.copytree(originals / original, stage / f"{number}" / original))
         forge(folder)
         folders[name] = str(folder)
     orders = "".join(json.dumps([folder, TEXTS]) + "\n" for folder in folders.values())
     judge = subprocess.run(
-        [sys.executable, "-c", JUDGE], input=orders, capture_output=True, text=True,
-        timeout=120, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", JUDGE],
+        input=orders,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     found = [json.loads(line) for line in judge.stdout.splitlines()]
     found += [f"the process died: {judge.returncode} {judge.stderr}"] * (len(folders) - len(found))
     return dict(zip(folders, found, strict=True))

@@ -55,8 +55,12 @@ def test_an_error_comes_out_and_stops_the_rest(threads):
 def test_threads_may_start_threads():
     set_threads(2)
     assert in_threads(lambda i: sum(in_threads(lambda j: i * j, range(5))), range(5)) == [
-        0, 10, 20, 30, 40,
-    ]  # fmt: skip
+        0,
+        10,
+        20,
+        30,
+        40,
+    ]
 
 
 def test_the_last_word_on_the_number_of_threads_counts(monkeypatch):

@@ -14,7 +14,8 @@ from xmtc.core.tree import MAX_DEPTH, LabelTree
 @st.composite
 def trees(draw, max_depth=20, max_nodes=8):
     """Of any depth and balance; some nodes have no children."""
-    levels, above = [], 1
+    levels = []
+    above = 1
     for _ in range(draw(st.integers(1, max_depth))):
         size = draw(st.integers(1, max_nodes))
         levels.append(draw(st.lists(st.integers(0, above - 1), min_size=size, max_size=size)))
@@ -68,9 +69,18 @@ def test_a_flat_tree_has_all_labels_below_the_root(labels):
 
 @pytest.mark.parametrize(
     "levels",
-    [[], [[1]], [[-1]], [[0], [1]], [[0, 0], [0, 2]], [[], [0]], [[0]] * (MAX_DEPTH + 1),
-     [[[0]]], [[0], [[0], [0]]]],
-)  # fmt: skip
+    [
+        [],
+        [[1]],
+        [[-1]],
+        [[0], [1]],
+        [[0, 0], [0, 2]],
+        [[], [0]],
+        [[0]] * (MAX_DEPTH + 1),
+        [[[0]]],
+        [[0], [[0], [0]]],
+    ],
+)
 def test_a_tree_that_hangs_from_nothing_is_refused(levels):
     with pytest.raises(DataError):
         LabelTree.of(levels)

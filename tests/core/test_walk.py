@@ -11,7 +11,7 @@ from xmtc.core import walk as walking
 from xmtc.core.threads import set_threads
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
-from xmtc.kernels.expand import expand
+from xmtc.kernels.children import expand
 
 COMBINE = ["multiply", "add", "child"]
 
@@ -31,8 +31,11 @@ class Scores:
 def problems(draw, max_depth=6):
     """A tree, scorers whose scores often tie, and the texts' numbers."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    levels, scorers, above = [], [], 1
-    texts, steps = draw(st.integers(0, 5)), draw(st.sampled_from([2, 8, 1000]))
+    levels = []
+    scorers = []
+    above = 1
+    texts = draw(st.integers(0, 5))
+    steps = draw(st.sampled_from([2, 8, 1000]))
     for _ in range(draw(st.integers(1, max_depth))):
         size = draw(st.integers(1, 12))
         levels.append(rng.integers(0, above, size))
@@ -51,7 +54,8 @@ def brute_force(tree, scorers, texts, k, combine):
             for label in range(tree.label_count)
         )
         for place, (score, label) in enumerate(ranked[:k]):
-            labels[text, place], scores[text, place] = label, -score
+            labels[text, place] = label
+            scores[text, place] = -score
     return labels, scores
 
 

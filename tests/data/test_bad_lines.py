@@ -13,10 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from xmtc.core.errors import DataError
-from xmtc.data.bad import BadLines
-from xmtc.data.formats import read_dataset
+from xmtc.data.bad_lines import BadLines
+from xmtc.data.formats.xc_split import read_filter_pairs
 from xmtc.data.label_file import read_label_file
-from xmtc.data.xc_split import read_filter_pairs
+from xmtc.data.read import read_dataset
 
 GOOD = b'{"text": "fine", "labels": ["a"]}\n'
 
@@ -31,7 +31,10 @@ BAD_LINES = {
     "float label": ("a.jsonl", GOOD + b'{"text": "", "labels": [0.5]}\n' + GOOD, 2, "label '0.5'"),
     "bool label": ("a.jsonl", GOOD + b'{"text": "", "labels": [true]}\n' + GOOD, 2, "'True'"),
     "half a character": (
-        "a.jsonl", GOOD + b'{"text": "\\ud83d", "labels": []}\n' + GOOD, 2, "half a character",
+        "a.jsonl",
+        GOOD + b'{"text": "\\ud83d", "labels": []}\n' + GOOD,
+        2,
+        "half a character",
     ),
     "not UTF-8": ("a.jsonl", GOOD + b'{"text": "gr\xfcn"}\n' + GOOD, 2, "is not UTF-8"),
     "bad item": ("a.json", b'[{"text": "", "label": ""},\n7,\n{"text": "", "label": ""}]', 2, "7"),
@@ -39,7 +42,7 @@ BAD_LINES = {
     "list without end": ("a.json", b'[{"text": "", "label": "a"},\n', 2, "the list has no end"),
     "short row": ("a.csv", b"text,labels\nx,a\ny\nz,b\n", 3, "1 cells but the header names 2"),
     "long row": ("a.csv", b"text,labels\nx,a\ny,b,c\nz,b\n", 3, "Quote cells"),
-    "odd quotes": ("a.csv", b'text,labels\nx,a\n"y" z,b\nz,b\n', 3, "double the \" inside"),
+    "odd quotes": ("a.csv", b'text,labels\nx,a\n"y" z,b\nz,b\n', 3, 'double the " inside'),
     "csv not UTF-8": ("a.csv", b"text,labels\nx,a\n\xff,b\nz,b\n", 3, "not UTF-8"),
     "printed array": ("a.csv", b"text,labels\nx,a\ny,['a' 'b']\n", 3, "printed array"),
     "label out of range": ("a.txt", b"2 3 2\n0 0:1\n2 0:1\n", 3, "promises 2 labels (0 to 1)"),
@@ -51,7 +54,7 @@ BAD_LINES = {
     "too large": ("a.txt", b"2 3 2\n0 0:1\n0 1:1e39\n", 3, "not a finite number"),
     "missing rows": ("a.txt", b"5 3 2\n0 0:1\n1 0:1\n", 1, "promises 5 rows but the file has 2"),
     "annif": ("a.tsv", b"x\t<u:1>\ny\tfox\n", 2, "is not text<TAB><uri>"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", BAD_LINES)

@@ -43,7 +43,8 @@ def naive_overlap(first, second):
             return {tuple(pieces)} if pieces else set()
         return {tuple(pieces[at : at + 3]) for at in range(len(pieces) - 2)}
 
-    one, other = runs(first), runs(second)
+    one = runs(first)
+    other = runs(second)
     return len(one & other) / max(1, len(one | other))
 
 
@@ -57,9 +58,11 @@ def test_overlap_equals_comparing_sets_of_three_word_runs(first, second):
 @settings(deadline=None)
 @given(st.lists(texts, max_size=12), st.lists(texts, max_size=4))
 def test_repeats_are_real_and_come_from_earlier_training_texts(training, test):
-    repeats, everything = find_repeats(training, test), [*training, *test]
+    repeats = find_repeats(training, test)
+    everything = [*training, *test]
     for row, text in enumerate(everything):
-        same, near = repeats.exact[row], repeats.near[row]
+        same = repeats.exact[row]
+        near = repeats.near[row]
         assert repeats.words[row] == len(text.split())
         earlier = [i for i in range(min(row, len(training))) if words_of(training[i], text)]
         assert same == (earlier[0] if earlier else -1)
@@ -127,8 +130,11 @@ def test_each_illness_of_the_texts_is_named():
     rows = [original, original.upper().replace(" ", "\t\n"), changed(original, [7]), " ", "fish"]
     ill = found(examine(Dataset.of(rows, [["a"], ["a"], ["a"], ["a"], []])))
     assert set(ill) == {
-        "empty_texts", "texts_without_labels", "exact_duplicates", "near_duplicates",
-    }  # fmt: skip
+        "empty_texts",
+        "texts_without_labels",
+        "exact_duplicates",
+        "near_duplicates",
+    }
     assert all(finding.count == 1 for finding in ill.values())
     assert ill["empty_texts"].examples == ("text 4",)
     assert ill["empty_texts"].sentence == "1 text has no words."
@@ -138,7 +144,8 @@ def test_each_illness_of_the_texts_is_named():
 
 
 def test_leaks_are_told_apart_from_duplicates():
-    one, two = random_text(1), random_text(2)
+    one = random_text(1)
+    two = random_text(2)
     train = Dataset.of([one, two], [["a"], ["a"]])
     test = Dataset.of([random_text(3), two.title(), changed(one, [0])], [["a"]] * 3)
     ill = found(examine(train, test))
@@ -191,7 +198,8 @@ def test_the_diagnosis_survives_json():
 
 
 def test_a_set_of_features_only_and_an_empty_set_can_be_examined():
-    space, relevant = LabelSpace(("a",)), csr_of_rows([[0], [0]], 1)
+    space = LabelSpace(("a",))
+    relevant = csr_of_rows([[0], [0]], 1)
     diagnosis = examine(Dataset((), relevant, space, features=relevant))
     assert (diagnosis.texts, diagnosis.words_per_text, diagnosis.findings) == (2, None, ())
     assert diagnosis.to_dict()["words_per_text"] is None

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from xmtc.core.errors import DataError
-from xmtc.data.formats import read_dataset, recognise
+from xmtc.data.read import read_dataset, recognise
 
 TRUTH = sp.csr_matrix(np.array([[1, 0, 1], [0, 1, 0]], np.float32))
 FEATURES = sp.csr_matrix(np.array([[0.5, 0], [0, 2]], np.float32))
@@ -145,7 +145,8 @@ def test_label_texts_that_repeat_leave_the_numbers_as_names(tmp_path):
 
 def test_aplc_keeps_the_order_of_its_label_list(tmp_path):
     aplc(tmp_path)
-    train, test = read_dataset(tmp_path), read_dataset(tmp_path, split="test")
+    train = read_dataset(tmp_path)
+    test = read_dataset(tmp_path, split="test")
     assert train.texts == ["NA", "two"]
     assert train.labels.names == ("olive_oil", "fox", "café")
     assert train.relevant.toarray().tolist() == [[1, 1, 0], [0, 0, 1]]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from xmtc.core.errors import ConfigError, DataError
-from xmtc.data.folders import layouts
-from xmtc.data.formats import FILE_FORMATS, read_dataset, recognise
-from xmtc.data.xc_split import read_filter_pairs
+from xmtc.data.formats.folders import layouts
+from xmtc.data.formats.xc_split import read_filter_pairs
+from xmtc.data.read import FILE_FORMATS, read_dataset, recognise
 
 JSONL = '{"text": "one", "labels": ["b", "a", "b"]}\n{"text": "two", "labels": []}\n'
 XC = "2 4 3\n0,2 0:0.5 3:1\n 1:2.5\n"
@@ -166,7 +166,7 @@ def test_filter_pairs(tmp_path):
 
 
 def test_json_items_longer_than_a_chunk(tmp_path, monkeypatch):
-    monkeypatch.setattr("xmtc.data.json_list.CHUNK", 7)
+    monkeypatch.setattr("xmtc.data.formats.json_list.CHUNK", 7)
     items = [{"text": "grün " * n, "labels": [n]} for n in range(30)]
     path = write(tmp_path, "a.json", json.dumps(items, ensure_ascii=False, indent=1))
     assert rows(read_dataset(path)) == [(i["text"], {str(i["labels"][0])}) for i in items]

@@ -54,11 +54,17 @@ def test_skos_concepts_are_called_by_their_preferred_label(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "content", "words"),
-    [("p.tsv", "only one cell\n", "p.tsv:1"), ("p.tsv", "a\tb\n\tc\n", "p.tsv:2"),
-     ("p.json", "{", "not JSON"), ("p.json", "3", "neither"), ("p.json", "[4]", "name"),
-     ("p.json", '[{"name": "a", "parents": {}}]', "parent of 'a'"),
-     ("p.json", '{"a": [["b"]]}', "parent of 'a'"), ("p.nt", "garbage\n", "p.nt:1")],
-)  # fmt: skip
+    [
+        ("p.tsv", "only one cell\n", "p.tsv:1"),
+        ("p.tsv", "a\tb\n\tc\n", "p.tsv:2"),
+        ("p.json", "{", "not JSON"),
+        ("p.json", "3", "neither"),
+        ("p.json", "[4]", "name"),
+        ("p.json", '[{"name": "a", "parents": {}}]', "parent of 'a'"),
+        ("p.json", '{"a": [["b"]]}', "parent of 'a'"),
+        ("p.nt", "garbage\n", "p.nt:1"),
+    ],
+)
 def test_what_cannot_be_read_is_named(tmp_path, name, content, words):
     (tmp_path / name).write_text(content)
     with pytest.raises(xmtc.DataError, match=words):

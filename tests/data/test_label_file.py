@@ -6,7 +6,7 @@ import json
 import pytest
 
 from xmtc.core.errors import DataError
-from xmtc.data.formats import read_dataset
+from xmtc.data.read import read_dataset
 
 NAMED = '{"text": "x", "labels": ["fox", "owl"]}\n'
 NUMBERED = '{"text": "x", "labels": [2, 0]}\n'

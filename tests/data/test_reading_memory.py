@@ -9,8 +9,8 @@ import pytest
 
 from xmtc.core import progress
 from xmtc.core.errors import DataError, MissingExtra
-from xmtc.data.formats import read_dataset
-from xmtc.data.parquet import write_parquet
+from xmtc.data.formats.parquet import write_parquet
+from xmtc.data.read import read_dataset
 
 TEXTS = 10_000
 WORDS = "council regulation on the common market in olive oil and other matters "

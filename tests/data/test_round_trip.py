@@ -15,12 +15,12 @@ from xmtc.core.arrays import as_csr
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import DataError
 from xmtc.core.labels import LabelSpace
-from xmtc.data.fasttext import write_fasttext
-from xmtc.data.formats import read_dataset
-from xmtc.data.jsonl import write_jsonl
-from xmtc.data.parquet import write_parquet
-from xmtc.data.table import write_csv
-from xmtc.data.xc import write_xc
+from xmtc.data.formats.fasttext import write_fasttext
+from xmtc.data.formats.jsonl import write_jsonl
+from xmtc.data.formats.parquet import write_parquet
+from xmtc.data.formats.table import write_csv
+from xmtc.data.formats.xc import write_xc
+from xmtc.data.read import read_dataset
 
 ANY = st.characters(exclude_categories=["Cs"])
 NO_NUL = st.characters(exclude_categories=["Cs"], exclude_characters="\0")

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from xmtc.core.arrays import csr_of_rows
 from xmtc.core.ranking import Ranking
 from xmtc.evaluation.bootstrap import paired_difference
-from xmtc.evaluation.measures import Measures
 from xmtc.evaluation.report import evaluate_ranking
-from xmtc.evaluation.tally import add_up, evidence, finish
+from xmtc.evaluation.settings import Measures
+from xmtc.evaluation.sums import add_up, evidence, finish
 
 
 @settings(max_examples=20, deadline=None)
@@ -30,7 +30,8 @@ def test_four_times_the_texts_halve_the_interval(make_case):
         report = evaluate_ranking(case.ranking, case.relevant, case.trained_on, resamples=300)
         return {name: high - low for name, (low, high) in report.intervals.items()}
 
-    few, many = width(200), width(3200)
+    few = width(200)
+    many = width(3200)
     for name in ("P@1", "R@5", "nDCG@5", "PSP@3", "PSnDCG@5", "RP@3"):
         assert few[name] / many[name] == pytest.approx(4, rel=0.4)
 
@@ -45,7 +46,8 @@ def test_an_interval_of_p_at_1_has_the_width_statistics_predicts(make_case):
 
 
 def test_a_draw_that_repeats_texts_equals_evaluating_the_repeated_texts(make_case):
-    case, measures = make_case(5), Measures(threshold=0.3)
+    case = make_case(5)
+    measures = Measures(threshold=0.3)
     rows = np.array([0, 0, 3, 7, 7, 7, 11])
     weights = np.bincount(rows, minlength=12)[None].astype(np.float64)
     found = evidence(case.ranking, case.relevant, measures, case.trained_on)

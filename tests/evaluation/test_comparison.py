@@ -15,9 +15,10 @@ from xmtc.core.labels import LabelSpace
 from xmtc.core.ranking import Ranking
 from xmtc.evaluation.bootstrap import Difference
 from xmtc.evaluation.comparison import compare_rankings
-from xmtc.evaluation.page import page_of, verdict
+from xmtc.evaluation.html_report import page_of, verdict
 
-LABELS, K = 9, 3
+LABELS = 9
+K = 3
 METRICS = ["P@1", "P@3", "nDCG@3", "PSP@3", "R@3"]
 HOSTILE = ["<script>alert(1)</script>", '" onload="x', "a & b", "nul \0", "\u202e flip", "'</td>"]
 
@@ -80,11 +81,14 @@ def test_intervals_and_p_values_are_those_of_a_naive_bootstrap():
         np.take_along_axis(relevant, ranking.labels, axis=1).sum(axis=1).astype(int)
         for ranking in rankings.values()
     ]
-    gain, chance, draws = right[1] - right[0], np.random.default_rng(0), []
+    gain = right[1] - right[0]
+    chance = np.random.default_rng(0)
+    draws = []
     for _ in range(60):
         rows = chance.integers(0, len(truth), len(truth))
         draws.append(sum(gain[row] for row in rows))
-    percent, total = 100 / K / len(truth), gain.sum()
+    percent = 100 / K / len(truth)
+    total = gain.sum()
     low, high = np.quantile(draws, [0.025, 0.975]) * percent
     p = (sum(abs(draw - total) >= abs(total) for draw in draws) + 1) / 61  # whole numbers: ties
     found = compared(rankings, truth, seen).versus["new"].metrics[f"P@{K}"]
@@ -114,18 +118,24 @@ def test_bands_are_recalls_of_the_labels_that_training_saw_so_often():
 
 def test_labels_and_texts_are_counted_as_loops_count_them():
     rankings, truth, seen = case(5)
-    versus, rows = compared(rankings, truth, seen).versus["new"], truth.relevant.tolil().rows
-    old, new = rankings["old"].labels, rankings["new"].labels
+    versus = compared(rankings, truth, seen).versus["new"]
+    rows = truth.relevant.tolil().rows
+    old = rankings["old"].labels
+    new = rankings["new"].labels
     gained = [
-        sum(label in rows[row] and label in new[row] and label not in old[row]
-            for row in range(len(truth)))
+        sum(
+            label in rows[row] and label in new[row] and label not in old[row]
+            for row in range(len(truth))
+        )
         for label in range(LABELS)
-    ]  # fmt: skip
+    ]
     assert versus.gained.tolist() == gained
     won = {r for r in range(len(truth)) if new[r, 0] in rows[r] and old[r, 0] not in rows[r]}
     assert set(versus.won.tolist()) == won
-    lead = [len(set(new[row]) & set(rows[row])) - len(set(old[row]) & set(rows[row]))
-            for row in versus.won]  # fmt: skip
+    lead = [
+        len(set(new[row]) & set(rows[row])) - len(set(old[row]) & set(rows[row]))
+        for row in versus.won
+    ]
     assert lead == sorted(lead, reverse=True)
 
 
@@ -134,8 +144,11 @@ def test_more_resamples_than_chance_needs_tell_a_true_gain_from_none():
     better = rankings["old"].labels.copy()
     for row, labels in enumerate(truth.relevant.tolil().rows):
         better[row, 0] = next(iter(labels), better[row, 0])
-    many = {"old": rankings["old"], "better": Ranking(better, rankings["old"].scores),
-            "other": rankings["new"]}  # fmt: skip
+    many = {
+        "old": rankings["old"],
+        "better": Ranking(better, rankings["old"].scores),
+        "other": rankings["new"],
+    }
     found = compared(many, truth, seen, resamples=200)
     assert list(found.versus) == ["better", "other"]
     assert found.versus["better"].metrics["P@1"].p == pytest.approx(1 / 201)
@@ -154,7 +167,9 @@ class Tags(HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.tags, self.attributes, self.words = set(), set(), []
+        self.tags = set()
+        self.attributes = set()
+        self.words = []
 
     def handle_starttag(self, tag, attrs):
         self.tags.add(tag)

@@ -121,7 +121,9 @@ def test_every_average_equals_a_naive_loop(make_case, metric, naive, seed, k):
 def test_propensity_metrics_equal_naive_loops(make_case, seed, k):
     case = make_case(seed)
     weights = inverse_propensity(case.trained_on, labels=8)
-    got, best, full = [], [], []
+    got = []
+    best = []
+    full = []
     for row, truth in zip(case.predicted, case.truth, strict=True):
         got.append([weights[label] if label in truth else 0 for label in distinct(row, k)])
         best.append(sorted((weights[label] for label in truth), reverse=True)[:k])

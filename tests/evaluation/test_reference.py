@@ -57,8 +57,10 @@ def test_figures_are_those_in_the_papers(where, source, system, metric, value):
 
 
 def test_every_column_of_the_papers_tables_is_there():
-    counts = {source: sum(row.source == source for row in FIGURES)
-              for source in {row.source for row in FIGURES}}  # fmt: skip
+    counts = {
+        source: sum(row.source == source for row in FIGURES)
+        for source in {row.source for row in FIGURES}
+    }
     assert counts["X-BERT, Table 3"] == 7 + 7 + 7 + 6
     assert counts["X-BERT, Table 4"] == 12 + 12
     assert counts["LightXML, Table 3"] == 8 + 8 + 8 + 7 + 7
@@ -79,7 +81,8 @@ def test_gains_over_parabel_follow_from_the_figures_where_the_paper_agrees_with_
 def test_gains_over_bert_are_those_of_the_table_beside():
     rows = published("Eurlex-4K", 15_539, 3_809)
     of = {(row.source, row.system): row.metrics for row in rows}
-    bert, guided = of["GUDN, Table 3", "BERT"], of["GUDN, Table 3", "BERT, feature guide"]
+    bert = of["GUDN, Table 3", "BERT"]
+    guided = of["GUDN, Table 3", "BERT, feature guide"]
     gains = of["GUDN, Table 4", "BERT, guided by label texts"]
     for name in ("P@1", "P@3", "P@5"):
         assert gains[f"{name} over BERT"] == pytest.approx(guided[name] - bert[name], abs=0.006)

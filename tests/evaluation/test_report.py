@@ -12,9 +12,9 @@ from xmtc.core.arrays import csr_of_rows
 from xmtc.core.dataset import TrainedOn
 from xmtc.core.errors import ConfigError
 from xmtc.core.ranking import Ranking
-from xmtc.evaluation.measures import Measures
 from xmtc.evaluation.report import evaluate_ranking, relative_improvement, report_of
-from xmtc.evaluation.tally import Tally
+from xmtc.evaluation.settings import Measures
+from xmtc.evaluation.sums import Tally
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -141,8 +141,10 @@ def test_relative_improvement_is_table_4_of_xbert():
     parabel = {"P@1": 60.91, "P@3": 41.33, "P@5": 31.67}
     xbert = relative_improvement({"P@1": 67.80, "P@3": 46.52, "P@5": 35.73}, parabel)
     assert {name: round(value, 2) for name, value in xbert.items()} == {
-        "P@1": 11.31, "P@3": 12.56, "P@5": 12.82,
-    }  # fmt: skip
+        "P@1": 11.31,
+        "P@3": 12.56,
+        "P@5": 12.82,
+    }
     fasttext = relative_improvement({"P@1": 32.58, "P@3": 23.00, "P@5": 18.60}, parabel)
     assert [round(value, 2) for value in fasttext.values()] == [-46.51, -44.35, -41.27]
 

@@ -21,12 +21,20 @@ NEURAL = {
 }
 WORDS = {"max_tokens": 32, "width": 8}
 SMALL = {
-    "lightxml": NEURAL, "gudn": NEURAL, "aplc": {**NEURAL, "hidden": 8}, "xbert": NEURAL,
+    "lightxml": NEURAL,
+    "gudn": NEURAL,
+    "aplc": {**NEURAL, "hidden": 8},
+    "xbert": NEURAL,
     "xr_transformer": {**NEURAL, "training": {"epochs": 2}},
     "xml_cnn": {**NEURAL, "encoder": {**WORDS, "filters": 8, "pools": 2, "hidden": 8}},
-    "label_attention": {**NEURAL, "encoder": WORDS, "hidden": (8,), "plain_up_to": 3,
-                        "max_cluster": 3},
-}  # fmt: skip
+    "label_attention": {
+        **NEURAL,
+        "encoder": WORDS,
+        "hidden": (8,),
+        "plain_up_to": 3,
+        "max_cluster": 3,
+    },
+}
 TEXTS = ["sign0a sign1b", "sign3a alpha", "", "nothing known"]
 
 LATER = {"linear_tree_int8": "linear_tree", "xr_transformer_flat": "xr_transformer"}

@@ -12,17 +12,24 @@ from typing import Any
 NEURAL = ("lightxml", "gudn", "aplc", "xbert")
 OF_WORDS = {  # learned from the texts alone
     "xml_cnn": {
-        "encoder": {"max_tokens": 32, "width": 64, "filters": 64, "pools": 1, "hidden": 128,
-                    "dropout": 0.1},
+        "encoder": {
+            "max_tokens": 32,
+            "width": 64,
+            "filters": 64,
+            "pools": 1,
+            "hidden": 128,
+            "dropout": 0.1,
+        },
         "training": {"epochs": 20, "encoder_rate": 3e-3, "head_rate": 2e-2},
         "dropout": 0.1,
     },
     "label_attention": {
         "encoder": {"name": "cnn", "max_tokens": 32, "width": 32, "dropout": 0.1},
         "training": {"epochs": 60, "encoder_rate": 5e-3, "head_rate": 5e-3},
-        "hidden": (32,), "dropout": 0.1,
+        "hidden": (32,),
+        "dropout": 0.1,
     },
-}  # fmt: skip
+}
 
 
 def quick_settings(kind: str, **others: Any) -> dict[str, Any]:

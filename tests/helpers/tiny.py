@@ -14,9 +14,20 @@ from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast, XLNetTo
 from xmtc.data.planted import NOISE
 
 WORDS = [
-    *NOISE, *(f"sign{label}{letter}" for label in range(40) for letter in "ab"),
-    "the", "a", "zebra", "crossing", "with", "stripes", "only", "text", "nothing", "at", "all",
-]  # fmt: skip
+    *NOISE,
+    *(f"sign{label}{letter}" for label in range(40) for letter in "ab"),
+    "the",
+    "a",
+    "zebra",
+    "crossing",
+    "with",
+    "stripes",
+    "only",
+    "text",
+    "nothing",
+    "at",
+    "all",
+]
 SPECIAL = ["[pad]", "[unk]", "[cls]", "[sep]"]
 FIRST = ("[cls] $A [sep]", "right", 0)
 LAST = ("$A:0 [sep]:0 [cls]:2", "left", 4)  # as XLNet wants it
@@ -28,21 +39,36 @@ FAMILIES = {
     "roberta": {**MEDIUM, "type_vocab_size": 1},
     "electra": {**MEDIUM, "embedding_size": 16},
     "mpnet": MEDIUM,
-    "distilbert": {"dim": 32, "n_layers": 3, "n_heads": 2, "hidden_dim": 64,
-                   "max_position_embeddings": 64},
-    "modernbert": {**MEDIUM, "global_attn_every_n_layers": 2, "local_attention": 16,
-                   "reference_compile": False},
+    "distilbert": {
+        "dim": 32,
+        "n_layers": 3,
+        "n_heads": 2,
+        "hidden_dim": 64,
+        "max_position_embeddings": 64,
+    },
+    "modernbert": {
+        **MEDIUM,
+        "global_attn_every_n_layers": 2,
+        "local_attention": 16,
+        "reference_compile": False,
+    },
     "xlnet": {"d_model": 32, "n_layer": 3, "n_head": 2, "d_inner": 64},
-}  # fmt: skip
+}
 
 
 def tiny_encoder(folder: Path, family: str = "bert", seed: int = 0, **changes: object) -> str:
     """Writes an encoder of this family; returns its folder, for the setting `encoder.name`."""
     torch.manual_seed(seed)
     config = AutoConfig.for_model(
-        family, vocab_size=len(SPECIAL) + len(WORDS), pad_token_id=0, bos_token_id=2,
-        eos_token_id=3, cls_token_id=2, sep_token_id=3, **{**FAMILIES[family], **changes},
-    )  # fmt: skip
+        family,
+        vocab_size=len(SPECIAL) + len(WORDS),
+        pad_token_id=0,
+        bos_token_id=2,
+        eos_token_id=3,
+        cls_token_id=2,
+        sep_token_id=3,
+        **{**FAMILIES[family], **changes},
+    )
     AutoModel.from_config(config).save_pretrained(folder)
     tiny_tokenizer(family).save_pretrained(folder)
     return str(folder)
@@ -80,6 +106,12 @@ def tiny_tokenizer(family: str) -> PreTrainedTokenizerFast:
     if family in ("bert", "electra", "xlnet"):
         names.append("token_type_ids")
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, unk_token="[unk]", pad_token="[pad]", cls_token="[cls]",
-        sep_token="[sep]", padding_side=side, pad_token_type_id=pad_type, model_input_names=names,
-    )  # fmt: skip
+        tokenizer_object=tokenizer,
+        unk_token="[unk]",
+        pad_token="[pad]",
+        cls_token="[cls]",
+        sep_token="[sep]",
+        padding_side=side,
+        pad_token_type_id=pad_type,
+        model_input_names=names,
+    )

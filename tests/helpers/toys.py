@@ -21,7 +21,9 @@ class Toy:
             nn.Dropout(dropout), nn.Linear(6, 8), nn.LayerNorm(8), nn.Linear(8, 1)
         )
         self.parts = {"net": (self.net, rate)}
-        self.metrics, self.poison, self.batch = list(metrics), poison, batch
+        self.metrics = list(metrics)
+        self.poison = poison
+        self.batch = batch
         self.read = []
 
     def batches(self, epoch):

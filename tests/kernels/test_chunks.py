@@ -11,7 +11,7 @@ from tests.linear.forests import FEATURES, random_texts
 from xmtc.core.arrays import kernel_arrays
 from xmtc.core.tree import LabelTree
 from xmtc.kernels.chunks import FULLER, fill_margins, first_cell, in_vectors, room_for
-from xmtc.kernels.vectors import WIDTH
+from xmtc.kernels.simd import WIDTH
 from xmtc.linear.forest import chunk_of, forest_of
 
 
@@ -27,9 +27,11 @@ def siblings_of(seed, children, share):
 
 
 @given(
-    st.integers(0, 5000), st.integers(1, 70) | st.sampled_from([256, 257, 700]),
-    st.sampled_from([0.02, 0.3, 1.0]), st.booleans(),
-)  # fmt: skip
+    st.integers(0, 5000),
+    st.integers(1, 70) | st.sampled_from([256, 257, 700]),
+    st.sampled_from([0.02, 0.3, 1.0]),
+    st.booleans(),
+)
 def test_margins_are_those_of_dense_weights(seed, children, share, int8):
     forest, weights, biases = siblings_of(seed, children, share)
     if int8:
@@ -49,7 +51,8 @@ def test_margins_are_those_of_dense_weights(seed, children, share, int8):
 def test_a_row_is_full_where_that_takes_at_most_twice_the_cells(children):
     forest, weights, _ = siblings_of(3, children, 1.0)
     row_key, cells, _ = forest._arrays[0][4:7]
-    sizes, entries = np.diff(first_cell(row_key)), np.count_nonzero(weights, axis=1)
+    sizes = np.diff(first_cell(row_key))
+    entries = np.count_nonzero(weights, axis=1)
     entries = entries[entries > 0]
     full = in_vectors(children)
     assert full % WIDTH == 0

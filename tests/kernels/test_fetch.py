@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from xmtc.kernels.fetch import fetch
+from xmtc.kernels.prefetch import fetch
 
 
 @njit

@@ -13,7 +13,8 @@ SCORES = st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, np.nan, np.inf, -np.inf, 1e
 @st.composite
 def tables(draw):
     """Ids in any order, some missing, and scores that often tie."""
-    rows, width = draw(st.integers(0, 4)), draw(st.integers(0, 12))
+    rows = draw(st.integers(0, 4))
+    width = draw(st.integers(0, 12))
     ids = np.full((rows, width), -1, np.int32)
     for row in range(rows):
         ids[row] = draw(st.permutations(range(width)))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numba import njit
 from numba.core.errors import TypingError
 
-from xmtc.kernels.vectors import (
+from xmtc.kernels.simd import (
     CHANGE,
     HIGHEST,
     LOWEST,
@@ -89,12 +89,15 @@ def test_a_step_is_that_of_the_formula(seed, row, calm):
     positive = ((signs > 0) << np.arange(WIDTH)).sum(axis=1).astype(np.uint16)
     alphas = np.maximum(rng.normal(size=(4, WIDTH)), 0).astype(np.float32)
     diagonals = rng.uniform(0.1, 2, (2, WIDTH)).astype(np.float32)
-    state, biases = rng.normal(size=(5, WIDTH)).astype(np.float32), np.ones(WIDTH, np.float32)
+    state = rng.normal(size=(5, WIDTH)).astype(np.float32)
+    biases = np.ones(WIDTH, np.float32)
     state[WORKING] = rng.random(WIDTH) < 0.8
     scalars = tuple(np.float32([1.5, 0.25, calm]))
     diagonal = np.where(signs[row] > 0, diagonals[seed % 2], 0.25)
     new, projected = stepped(signs[row], alphas[row], diagonal, 1.5, state)
-    before, old, was = state.copy(), alphas.copy(), alphas[row].copy()
+    before = state.copy()
+    old = alphas.copy()
+    was = alphas[row].copy()
     moved = step(row, positive, alphas, diagonals, seed % 2, scalars, state, biases)
     assert moved == (np.abs(projected) > calm).any()
     assert np.allclose(state[LOWEST], np.minimum(before[LOWEST], projected), atol=1e-5)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import xmtc
 from xmtc.core.arrays import as_csr, unit_rows
-from xmtc.kernels.assign import _fill_sides, split_in_half, split_like
+from xmtc.kernels.balanced_kmeans import _fill_sides, split_in_half, split_like
 from xmtc.labels.partition import every
 from xmtc.labels.trees import (
     TreeConfig,
@@ -38,10 +38,12 @@ def some_vectors(labels, seed=0, features=40):
 
 def cheap_vectors(labels):
     """One feature per label would be large; a few shared ones are enough to be split."""
-    return as_csr(sp.csr_array(
-        (np.ones(labels, np.float32), np.arange(labels) % 97, np.arange(labels + 1)),
-        shape=(labels, 97),
-    ))  # fmt: skip
+    return as_csr(
+        sp.csr_array(
+            (np.ones(labels, np.float32), np.arange(labels) % 97, np.arange(labels + 1)),
+            shape=(labels, 97),
+        )
+    )
 
 
 def leaf_sizes(tree):
@@ -52,7 +54,8 @@ def leaf_sizes(tree):
 
 @given(st.lists(st.integers(-4, 4), min_size=2, max_size=40))
 def test_the_smaller_half_goes_left_and_of_equals_the_first(gaps):
-    gap, side = np.array(gaps, float), np.zeros(len(gaps), bool)
+    gap = np.array(gaps, float)
+    side = np.zeros(len(gaps), bool)
     _fill_sides(gap, side)
     order = np.argsort(gap, kind="stable")
     assert set(np.flatnonzero(~side)) == set(order[: len(gaps) // 2])
@@ -61,7 +64,8 @@ def test_the_smaller_half_goes_left_and_of_equals_the_first(gaps):
 @given(st.integers(2, 60), st.integers(0, 1000))
 def test_features_that_do_not_occur_do_not_matter(labels, seed):
     vectors = some_vectors(labels, seed)
-    few, many = np.zeros(40, np.int32), np.zeros(100_000, np.int32)
+    few = np.zeros(40, np.int32)
+    many = np.zeros(100_000, np.int32)
     halves = [
         split_in_half(arrays(vectors), scratch, np.arange(labels), (0, labels - 1), -1.0, 20)
         for scratch in (few, many)
@@ -73,7 +77,8 @@ def test_features_that_do_not_occur_do_not_matter(labels, seed):
 
 @given(st.integers(2, 60), st.integers(0, 1000), st.booleans())
 def test_halves_that_no_pass_changes_are_found_again_by_their_centres(labels, seed, means):
-    vectors, every = some_vectors(labels, seed), np.arange(labels)
+    vectors = some_vectors(labels, seed)
+    every = np.arange(labels)
     left, right, gains = split_in_half(
         arrays(vectors), np.zeros(40, np.int32), every, (0, labels - 1), -1.0, 200, means=means
     )
@@ -95,9 +100,11 @@ def test_a_few_labels_find_the_halves_of_many():
 
 @pytest.mark.parametrize(
     ("centres", "left", "cosines"),
-    [((0, 1), [0, 1], [0.84672, 0.9753587753, 0.9753587753]),
-     ((4, 0), [3, 4], [0.9392, 0.9729269419, 0.9729269419])],
-)  # fmt: skip
+    [
+        ((0, 1), [0, 1], [0.84672, 0.9753587753, 0.9753587753]),
+        ((4, 0), [3, 4], [0.9392, 0.9729269419, 0.9729269419]),
+    ],
+)
 def test_two_means_goes_through_the_passes_of_the_specification(centres, left, cosines):
     found, right, gains = split_in_half(
         arrays(FIVE), np.zeros(2, np.int32), np.arange(5), centres, 1e-4, 50
@@ -109,9 +116,14 @@ def test_two_means_goes_through_the_passes_of_the_specification(centres, left, c
 
 @pytest.mark.parametrize(
     ("labels", "max_leaf", "leaves", "smallest", "largest"),
-    [(3956, 100, 64, 61, 62), (1000, 100, 16, 62, 63), (201, 100, 3, 50, 100), (13, 4, 4, 3, 4),
-     (9, 4, 3, 2, 4)],
-)  # fmt: skip
+    [
+        (3956, 100, 64, 61, 62),
+        (1000, 100, 16, 62, 63),
+        (201, 100, 3, 50, 100),
+        (13, 4, 4, 3, 4),
+        (9, 4, 3, 2, 4),
+    ],
+)
 def test_variant_a_has_the_leaf_counts_of_the_specification(
     labels, max_leaf, leaves, smallest, largest
 ):
@@ -122,18 +134,27 @@ def test_variant_a_has_the_leaf_counts_of_the_specification(
 
 @pytest.mark.parametrize(
     ("labels", "max_leaf", "depth"),
-    [(3956, 16, 8), (30938, 16, 11), (13330, 16, 10), (501070, 16, 15), (670091, 32, 15),
-     (3956, 100, 6)],
-)  # fmt: skip
+    [
+        (3956, 16, 8),
+        (30938, 16, 11),
+        (13330, 16, 10),
+        (501070, 16, 15),
+        (670091, 32, 15),
+        (3956, 100, 6),
+    ],
+)
 def test_labels_are_halved_as_often_as_pecos_does(labels, max_leaf, depth):
     assert halvings_for(labels, max_leaf) == depth
 
 
 @pytest.mark.parametrize(
     ("labels", "max_leaf", "arity", "sizes"),
-    [(3956, 16, 16, [16, 256, 3956]), (3956, 16, 8, [4, 32, 256, 3956]),
-     (13330, 100, 32, [8, 256, 13330])],
-)  # fmt: skip
+    [
+        (3956, 16, 16, [16, 256, 3956]),
+        (3956, 16, 8, [4, 32, 256, 3956]),
+        (13330, 100, 32, [8, 256, 13330]),
+    ],
+)
 def test_levels_collapse_into_the_chains_of_pecos(labels, max_leaf, arity, sizes):
     config = TreeConfig(arity=arity, max_leaf=max_leaf)
     tree = build_tree(cheap_vectors(labels), np.ones(labels), config)
@@ -142,12 +163,18 @@ def test_levels_collapse_into_the_chains_of_pecos(labels, max_leaf, arity, sizes
 
 @pytest.mark.parametrize(
     ("labels", "max_leaf", "splits", "top", "sizes"),
-    [(30938, 16, 16, 128, [128, 2048]), (13330, 16, 8, 128, [128, 1024]),
-     (501070, 16, 8, 64, [64, 512, 4096, 32768]), (501070, 100, 32, 32, [8, 256, 8192]),
-     (670091, 32, 16, 128, [128, 2048, 32768]), (670091, 100, 32, 32, [8, 256, 8192])],
-)  # fmt: skip
+    [
+        (30938, 16, 16, 128, [128, 2048]),
+        (13330, 16, 8, 128, [128, 1024]),
+        (501070, 16, 8, 64, [64, 512, 4096, 32768]),
+        (501070, 100, 32, 32, [8, 256, 8192]),
+        (670091, 32, 16, 128, [128, 2048, 32768]),
+        (670091, 100, 32, 32, [8, 256, 8192]),
+    ],
+)
 def test_levels_collapse_into_the_chains_of_the_specification(labels, max_leaf, splits, top, sizes):
-    halvings, label = halvings_for(labels, max_leaf), np.arange(labels)
+    halvings = halvings_for(labels, max_leaf)
+    label = np.arange(labels)
     levels = [(label << depth) // labels for depth in range(1, halvings + 1)]
     found = every(levels, int(np.log2(splits)), top)
     assert [int(members.max()) + 1 for members in found] == sizes
@@ -183,7 +210,8 @@ def test_leaves_of_a_balanced_tree_differ_by_at_most_one(labels, max_leaf, seed)
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_number_of_threads_does_not_change_the_tree(method):
-    vectors, config = some_vectors(500, 3), TreeConfig(method=method, arity=8)
+    vectors = some_vectors(500, 3)
+    config = TreeConfig(method=method, arity=8)
     xmtc.set_threads(1)
     alone = build_tree(vectors, np.arange(500), config)
     xmtc.set_threads(4)
@@ -252,17 +280,24 @@ def test_a_circle_in_a_given_tree_is_an_error():
 
 @pytest.mark.parametrize(
     "bad",
-    [{"arity": 3}, {"arity": 1}, {"max_leaf": 0}, {"max_depth": 0}, {"seed": -1},
-     {"stop": "gain", "centres": "mean"}],
+    [
+        {"arity": 3},
+        {"arity": 1},
+        {"max_leaf": 0},
+        {"max_depth": 0},
+        {"seed": -1},
+        {"stop": "gain", "centres": "mean"},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_impossible_settings_are_refused(bad):
     with pytest.raises(xmtc.ConfigError, match=next(iter(bad))):
         TreeConfig(**bad)
 
 
 def _path(tree, label):
-    path, node = [], label
+    path = []
+    node = label
     for level in reversed(tree.parents):
         node = int(level[node])
         path.append(node)
@@ -271,18 +306,22 @@ def _path(tree, label):
 
 def split_b(rows, left, right, means):
     """Variant B, written down plainly: the left half, sorted."""
-    count, before = len(rows), None
-    a, b = rows[left], rows[right]
+    count = len(rows)
+    before = None
+    a = rows[left]
+    b = rows[right]
     for _ in range(20):
         score = rows @ (b - a)
         squared = (score**2).sum()
         if before is not None and abs(squared - before) <= 0.01 * before:
             break
-        before, order = squared, np.argsort(score, kind="stable")
+        before = squared
+        order = np.argsort(score, kind="stable")
         halves = order[: count // 2], order[count // 2 :]
         a, b = (rows[half].mean(0) if means else rows[half].sum(0) for half in halves)
         if not means:
-            a, b = a / np.linalg.norm(a), b / np.linalg.norm(b)
+            a = a / np.linalg.norm(a)
+            b = b / np.linalg.norm(b)
     return sorted(halves[0].tolist())
 
 
@@ -293,9 +332,15 @@ def test_x_bert_stops_when_the_squared_gaps_hardly_change(labels, seed, means):
     rows = rng.normal(size=(labels, 5)).astype(np.float32) + rng.normal(size=5).astype(np.float32)
     rows = rows if means else rows / np.linalg.norm(rows, axis=1, keepdims=True)
     found, _, _ = split_in_half(
-        arrays(as_csr(rows)), np.zeros(5, np.int32), np.arange(labels), (0, labels - 1), -1.0, 20,
-        0.01, means,
-    )  # fmt: skip
+        arrays(as_csr(rows)),
+        np.zeros(5, np.int32),
+        np.arange(labels),
+        (0, labels - 1),
+        -1.0,
+        20,
+        0.01,
+        means,
+    )
     assert found.tolist() == split_b(rows.astype(np.float64), 0, labels - 1, means)
 
 
@@ -307,9 +352,22 @@ def test_means_see_how_long_vectors_are():
 
 @pytest.mark.parametrize(
     ("labels", "depth"),
-    [(3714, 6), (3956, 6), (28139, 9), (30938, 9), (13234, 8), (13330, 8), (479315, 13),
-     (501070, 13), (1, 0), (2, 1), (3, 1), (12, 1), (250, 2)],
-)  # fmt: skip
+    [
+        (3714, 6),
+        (3956, 6),
+        (28139, 9),
+        (30938, 9),
+        (13234, 8),
+        (13330, 8),
+        (479315, 13),
+        (501070, 13),
+        (1, 0),
+        (2, 1),
+        (3, 1),
+        (12, 1),
+        (250, 2),
+    ],
+)
 def test_published_depths(labels, depth):
     assert published_halvings(labels) == depth
 

@@ -17,8 +17,11 @@ RELEVANT = as_csr(np.array([[1, 0, 0], [1, 1, 0], [0, 1, 1], [0, 0, 1]]))
 
 
 def test_pifa_is_the_unit_sum_of_a_labels_texts():
-    expected = [[0.70710678, 0.70710678, 0], [0.31622777, 0.94868330, 0],
-                [0.42426407, 0.56568542, 0.70710678]]  # fmt: skip
+    expected = [
+        [0.70710678, 0.70710678, 0],
+        [0.31622777, 0.94868330, 0],
+        [0.42426407, 0.56568542, 0.70710678],
+    ]
     assert vectors.pifa(FEATURES, RELEVANT).toarray() == pytest.approx(np.array(expected), abs=1e-6)
 
 
@@ -35,8 +38,11 @@ def test_the_strongest_terms_are_kept_and_of_equals_the_first(seed, terms):
 
 
 def test_texts_with_many_labels_count_less_when_weighed():
-    expected = [[0.81649658, 0.57735027, 0], [0.31622777, 0.94868330, 0],
-                [0.34641016, 0.46188022, 0.81649658]]  # fmt: skip
+    expected = [
+        [0.81649658, 0.57735027, 0],
+        [0.31622777, 0.94868330, 0],
+        [0.34641016, 0.46188022, 0.81649658],
+    ]
     weighed = vectors.pifa(FEATURES, RELEVANT, weigh_texts=True).toarray()
     assert weighed == pytest.approx(np.array(expected), abs=1e-6)
 
@@ -78,7 +84,8 @@ def test_rows_have_length_one_or_zero(seed):
 
 
 def test_zero_rows_are_filled_from_elsewhere():
-    first, second = as_csr(np.array([[1.0, 0], [0, 0]])), as_csr(np.array([[0, 1.0], [0.6, 0.8]]))
+    first = as_csr(np.array([[1.0, 0], [0, 0]]))
+    second = as_csr(np.array([[0, 1.0], [0.6, 0.8]]))
     expected = np.array([[1, 0], [0.6, 0.8]])
     assert vectors.filled(first, second).toarray() == pytest.approx(expected)
 

@@ -55,9 +55,15 @@ def random_forest(seed, labels=40, arity=3):
             rows, siblings = np.nonzero(dense)
             kept, counts = np.unique(rows, return_counts=True)
             starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-            chunks.append(Chunk(kept.astype(np.int32), starts, siblings.astype(np.int32),
-                                dense[rows, siblings].astype(np.float32),
-                                rng.normal(size=count).astype(np.float32)))  # fmt: skip
+            chunks.append(
+                Chunk(
+                    kept.astype(np.int32),
+                    starts,
+                    siblings.astype(np.int32),
+                    dense[rows, siblings].astype(np.float32),
+                    rng.normal(size=count).astype(np.float32),
+                )
+            )
     return forest_of(tree, chunks, FEATURES)
 
 

@@ -26,7 +26,8 @@ def every_score(forest, texts, score, trust):
 
 @given(st.integers(0, 5000), SCORES, st.sampled_from([0.2, 0.5, 1.0]), st.integers(1, 45))
 def test_it_finds_what_brute_force_finds(seed, score, trust, k):
-    forest, texts = random_forest(seed), random_texts(seed)
+    forest = random_forest(seed)
+    texts = random_texts(seed)
     forest = forest.as_int8() if seed % 2 else forest
     allowed = np.random.default_rng(seed).random(40) < 0.6
     for choice in (None, allowed):
@@ -41,7 +42,8 @@ def test_it_finds_what_brute_force_finds(seed, score, trust, k):
 
 @given(st.integers(0, 5000), SCORES, st.integers(1, 45))
 def test_it_ranks_to_the_last_bit_like_a_beam_without_end(seed, score, k):
-    forest, texts = random_forest(seed), random_texts(seed)
+    forest = random_forest(seed)
+    texts = random_texts(seed)
     texts.data[:] = np.round(texts.data)  # texts without features: scores tie
     wide = forest.rank(texts, k, 1000, score)
     exact = forest.rank(texts, k, 1, score, search="exact")

@@ -35,7 +35,8 @@ from xmtc.text import tfidf
     st.sampled_from([3, 18]),
 )
 def test_the_fused_search_ranks_like_the_walk(seed, score, beam, k, int8, arity):
-    forest, texts = random_forest(seed, arity=arity), random_texts(seed)
+    forest = random_forest(seed, arity=arity)
+    texts = random_texts(seed)
     forest = forest.as_int8() if int8 else forest
     combine = "child" if score == "label" else "multiply"
     scorers = [DenseLevel(forest, level, score) for level in range(forest.tree.depth)]
@@ -49,7 +50,8 @@ def test_the_fused_search_ranks_like_the_walk(seed, score, beam, k, int8, arity)
 
 @given(st.integers(0, 5000), st.sampled_from([1, 2, 5, 100]))
 def test_blocks_threads_and_single_texts_do_not_change_the_answer(seed, size):
-    forest, texts = random_forest(seed), random_texts(seed)
+    forest = random_forest(seed)
+    texts = random_texts(seed)
     expected = forest.rank(texts, 7, 4)
     alone = xmtc.Ranking.stack([forest.rank(texts[row : row + 1], 7, 4) for row in range(17)])
     before = forest_module.TEXTS_PER_BLOCK
@@ -103,8 +105,13 @@ def test_labels_learn_from_their_clusters_texts_from_those_led_there_or_from_bot
     entered = xmtc.Ranking(led, np.where(led == NO_LABEL, -np.inf, 1).astype(np.float32))
 
     def texts(nodes):
-        return [(node.rows.tolist(), [each.tolist() for each in
-                 np.split(node.carriers, node.child_start[1:-1])]) for node in nodes]  # fmt: skip
+        return [
+            (
+                node.rows.tolist(),
+                [each.tolist() for each in np.split(node.carriers, node.child_start[1:-1])],
+            )
+            for node in nodes
+        ]
 
     assert texts(level) == [([0, 2], [[0], [2]]), ([1, 2], [[1], [2]])]  # tfn
     man, both = (_reached(level, entered, negatives) for negatives in ("man", "both"))
@@ -114,9 +121,11 @@ def test_labels_learn_from_their_clusters_texts_from_those_led_there_or_from_bot
 
 @given(st.integers(0, 5000), st.sampled_from([0.0, 0.3, 0.5, 1.0]))
 def test_trust_is_the_exponent_of_the_parents_score(seed, trust):
-    forest, texts = random_forest(seed), random_texts(seed)
+    forest = random_forest(seed)
+    texts = random_texts(seed)
     found = forest.rank(texts, 40, 40, "path", None, trust)
-    expected, least = np.ones((17, 1)), np.ones((17, 1))
+    expected = np.ones((17, 1))
+    least = np.ones((17, 1))
     for level, parents in enumerate(forest.tree.parents):
         every = np.tile(np.arange(len(parents)), (17, 1))
         own = DenseLevel(forest, level, "path").score(texts, every)
@@ -141,9 +150,11 @@ def test_a_tree_of_depth_one_is_one_vs_all():
 
 @given(st.integers(0, 5000), st.integers(1, 30), st.sampled_from([0.0, 0.1, 1.0]))
 def test_a_flat_forest_scores_each_label_by_its_own_weights(seed, labels, share):
-    rng, texts = np.random.default_rng(seed), random_texts(seed)
+    rng = np.random.default_rng(seed)
+    texts = random_texts(seed)
     dense = rng.standard_normal((FEATURES, labels)) * (rng.random((FEATURES, labels)) < share)
-    weights, biases = as_csr(dense), rng.standard_normal(labels).astype(np.float32)
+    weights = as_csr(dense)
+    biases = rng.standard_normal(labels).astype(np.float32)
     weights.indices = weights.indices.astype(np.int64)
     found = flat_forest(weights, biases).rank(texts, labels, score="label")
     expected = walk(LabelTree.flat(labels), [LinearScorer(as_csr(dense), biases)], texts, labels)
@@ -190,14 +201,13 @@ def test_several_trees_rank_by_their_mean():
 
 @given(st.integers(0, 500), st.sampled_from(["path", "label"]), st.integers(1, 6))
 def test_clusters_that_are_given_rank_like_those_that_the_search_finds(seed, score, beam):
-    forest, texts = random_forest(seed), random_texts(seed)
+    forest = random_forest(seed)
+    texts = random_texts(seed)
     assume(forest.tree.depth > 1)  # else there are no clusters
     upper = LabelTree(forest.tree.parents[:-1])
     chunks = [forest.chunk(node) for node in range(forest.first_leaf)]
     found = forest_of(upper, chunks, FEATURES).rank(texts, beam, beam, score)
-    whole, given = (
-        forest.rank(texts, 7, beam, score, opened=opened) for opened in (None, found)
-    )  # fmt: skip
+    whole, given = (forest.rank(texts, 7, beam, score, opened=opened) for opened in (None, found))
     assert (whole.labels == given.labels).all()
     assert (whole.scores == given.scores).all()
 
@@ -220,7 +230,8 @@ def test_leaves_learn_the_same_alone_as_in_their_tree(negatives):
 
 @given(st.integers(0, 500), st.floats(0.01, 1), st.sampled_from([1, 17]))
 def test_clusters_far_below_the_best_are_dropped_and_no_others(seed, far, texts):
-    forest, some = random_forest(seed), random_texts(seed)[:texts]
+    forest = random_forest(seed)
+    some = random_texts(seed)[:texts]
     top = forest_of(LabelTree(forest.tree.parents[:1]), [forest.chunk(0)], FEATURES)
     every, near = (top.rank(some, 4, 4, far=share) for share in (0.0, far))
     dropped = every.scores < np.float32(far) * every.scores[:, :1]
@@ -229,9 +240,11 @@ def test_clusters_far_below_the_best_are_dropped_and_no_others(seed, far, texts)
 
 @given(st.integers(0, 500), st.floats(0.01, 1), st.integers(1, 6))
 def test_down_a_tree_only_what_is_near_the_best_is_found(seed, far, beam):
-    forest, texts = random_forest(seed), random_texts(seed)
+    forest = random_forest(seed)
+    texts = random_texts(seed)
     near = forest.rank(texts, 7, beam, far=far)
-    found, least = near.labels != NO_LABEL, np.float32(far) * near.scores[:, :1]
+    found = near.labels != NO_LABEL
+    least = np.float32(far) * near.scores[:, :1]
     assert found[:, 0].all()
     assert (near.scores >= least)[found].all()
 
@@ -251,8 +264,10 @@ def test_a_node_of_many_children_is_solved_part_by_part(monkeypatch, relevance):
 def test_a_label_without_a_text_says_no():
     data = planted(texts=200, labels=20)
     names = (*data.labels.names, *(f"never {i}" for i in range(300)))
-    relevant = csr_of_rows([row.tolist() for row in np.split(
-        data.relevant.indices, data.relevant.indptr[1:-1])], len(names))  # fmt: skip
+    relevant = csr_of_rows(
+        [row.tolist() for row in np.split(data.relevant.indices, data.relevant.indptr[1:-1])],
+        len(names),
+    )
     wide = xmtc.Dataset(data.texts, relevant, xmtc.LabelSpace(names))
     model = xmtc.train("linear_tree", wide, tree={"max_leaf": 8})
     found = xmtc.predict(model, data.texts, k=3)

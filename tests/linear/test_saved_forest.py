@@ -14,7 +14,7 @@ from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts
 from xmtc.core.tree import LabelTree
 from xmtc.linear.forest import chunk_of, forest_of
-from xmtc.linear.saved import forest_arrays, read_forest
+from xmtc.linear.forest_store import forest_arrays, read_forest
 
 
 def parts_of(arrays, labels):
@@ -26,16 +26,26 @@ def flat_forest(seed, features, rows, labels):
     """One node with weights for any features, far apart or close together."""
     rng = np.random.default_rng(seed)
     chunk = chunk_of(
-        np.sort(rng.choice(features, rows, replace=False)), rng.integers(0, labels, rows),
-        rng.normal(size=rows), rng.normal(size=labels),
-    )  # fmt: skip
+        np.sort(rng.choice(features, rows, replace=False)),
+        rng.integers(0, labels, rows),
+        rng.normal(size=rows),
+        rng.normal(size=labels),
+    )
     return forest_of(LabelTree.flat(labels), [chunk], features)
 
 
 def assert_equal(first, second):
-    for name in ("row_start", "row_feature", "entry_start", "entry_sibling", "entry_value",
-                 "scales", "biases"):  # fmt: skip
-        ours, theirs = getattr(first, name), getattr(second, name)
+    for name in (
+        "row_start",
+        "row_feature",
+        "entry_start",
+        "entry_sibling",
+        "entry_value",
+        "scales",
+        "biases",
+    ):
+        ours = getattr(first, name)
+        theirs = getattr(second, name)
         assert ours.dtype == theirs.dtype
         assert np.array_equal(ours, theirs), name
 
@@ -68,7 +78,8 @@ def test_rounding_moves_a_weight_by_half_a_step_and_happens_once(seed, size):
     rounded = plain.as_int8()
     assert_equal(rounded.as_int8(), rounded)
     for node in range(plain.inner_nodes):
-        before, after = plain.chunk(node), rounded.chunk(node)
+        before = plain.chunk(node)
+        after = rounded.chunk(node)
         first = plain.child_start[node] - 1
         step = rounded.scales[first + before.siblings]
         assert (np.abs(before.values - after.values) <= 0.501 * step).all()

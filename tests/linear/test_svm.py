@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC
 import xmtc
 from xmtc.core.arrays import as_csr, unit_rows
 from xmtc.core.errors import ConfigError
-from xmtc.kernels import svm as kernel
+from xmtc.kernels import dual_descent as kernel
 from xmtc.linear.svm import SvmConfig, solver_rows, train_one_vs_all
 
 EXACT = SvmConfig(tolerance=1e-5, max_passes=2000, prune=0)
@@ -43,7 +43,8 @@ def test_a_single_positive_shares_its_weight_with_the_bias():
 
 
 def test_weights_below_the_threshold_are_pruned():
-    features, labels = as_csr(np.array([[1.0], [-1.0]])), as_csr(np.array([[1.0], [0.0]]))
+    features = as_csr(np.array([[1.0], [-1.0]]))
+    labels = as_csr(np.array([[1.0], [0.0]]))
     config = SvmConfig(tolerance=1e-6, max_passes=5000, prune=0.9)
     weights, _ = train_one_vs_all(features, labels, config)
     assert weights.nnz == 0
@@ -53,7 +54,9 @@ def random_problem(seed, texts=60, features=25, labels=20):
     rng = np.random.default_rng(seed)
     rows = sp.random_array((texts, features), density=0.2, rng=rng, dtype=np.float32)
     relevant = rng.random((texts, labels)) < rng.uniform(0.03, 0.6, labels)
-    relevant[0], relevant[1] = True, False  # scikit-learn wants both classes
+    # scikit-learn wants both classes
+    relevant[0] = True
+    relevant[1] = False
     return as_csr(rows), as_csr(relevant.astype(np.float32))
 
 
@@ -65,13 +68,20 @@ def objective(features, signs, weights, bias, costs):
 @given(st.integers(0, 10_000), st.sampled_from([0.1, 1.0, 8.0]), st.sampled_from([1.0, 3.0]))
 def test_it_agrees_with_liblinear(seed, cost, positive_cost):
     features, relevant = random_problem(seed)
-    config = SvmConfig(cost=cost, positive_cost=positive_cost, tolerance=1e-5, max_passes=3000,
-                       prune=0)  # fmt: skip
+    config = SvmConfig(
+        cost=cost, positive_cost=positive_cost, tolerance=1e-5, max_passes=3000, prune=0
+    )
     weights, biases = train_one_vs_all(features, relevant, config)
     for label in range(3):
         signs = np.where(relevant.toarray()[:, label] > 0, 1, -1)
-        theirs = LinearSVC(C=cost, tol=1e-8, max_iter=200_000, intercept_scaling=1, dual=True,
-                           class_weight={1: positive_cost, -1: 1.0})  # fmt: skip
+        theirs = LinearSVC(
+            C=cost,
+            tol=1e-8,
+            max_iter=200_000,
+            intercept_scaling=1,
+            dual=True,
+            class_weight={1: positive_cost, -1: 1.0},
+        )
         theirs.fit(features, signs)
         assert weights.toarray()[:, label] == pytest.approx(theirs.coef_[0], abs=1e-2)
         assert biases[label] == pytest.approx(theirs.intercept_[0], abs=1e-2)
@@ -83,8 +93,9 @@ def test_logistic_loss_agrees_with_liblinear(seed, cost):
     config = SvmConfig(loss="logistic", cost=cost, tolerance=1e-4, max_passes=3000, prune=0)
     weights, biases = train_one_vs_all(features, relevant, config)
     for label in range(2):
-        theirs = LogisticRegression(C=cost, solver="liblinear", dual=True, tol=1e-8,
-                                    max_iter=100_000, intercept_scaling=1)  # fmt: skip
+        theirs = LogisticRegression(
+            C=cost, solver="liblinear", dual=True, tol=1e-8, max_iter=100_000, intercept_scaling=1
+        )
         theirs.fit(features, relevant.toarray()[:, label] > 0)
         assert weights.toarray()[:, label] == pytest.approx(theirs.coef_[0], abs=1e-3)
         assert biases[label] == pytest.approx(theirs.intercept_[0], abs=1e-3)
@@ -166,7 +177,8 @@ def test_threads_do_not_change_a_bit(threads):
 def test_many_labels_are_solved_as_a_block_at_a_time_would_be():
     features, relevant = random_problem(5, labels=40)
     carriers = relevant.tocsc()
-    starts, rows = carriers.indptr.astype(np.int64), carriers.indices.astype(np.int32)
+    starts = carriers.indptr.astype(np.int64)
+    rows = carriers.indices.astype(np.int32)
     zeros = kernel.Start(np.zeros(25, np.float32), 0.0, np.zeros(60, np.float32))
 
     def solved(first, last, seed):
@@ -213,10 +225,16 @@ def test_weights_of_zero_are_never_kept():
 
 @pytest.mark.parametrize(
     "bad",
-    [{"cost": 0.0}, {"cost": 1e-200}, {"positive_cost": 1e10}, {"tolerance": -1.0},
-     {"max_passes": 0}, {"prune": -0.1}],
+    [
+        {"cost": 0.0},
+        {"cost": 1e-200},
+        {"positive_cost": 1e10},
+        {"tolerance": -1.0},
+        {"max_passes": 0},
+        {"prune": -0.1},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_impossible_settings_are_refused(bad):
     with pytest.raises(ConfigError, match=next(iter(bad))):
         SvmConfig(**bad)

@@ -18,11 +18,11 @@ from xmtc.core.config import merged
 from xmtc.core.errors import ConfigError, StoreError
 from xmtc.data.planted import planted
 from xmtc.models import aplc
-from xmtc.neural.encoders.encoder import make_encoder
+from xmtc.neural.encoders.text_encoder import make_encoder
 from xmtc.neural.heads.adaptive import AdaptiveLabelClusters, Hidden
 from xmtc.neural.settings import EncoderConfig, TrainingConfig
 from xmtc.neural.training import loop
-from xmtc.neural.training.optimiser import Optimiser
+from xmtc.neural.training.optimizer import Optimiser
 from xmtc.neural.training.task import LabelTask, Net
 
 CNN = {"encoder": {"name": "cnn", "width": 16, "trainable_layers": -1}}
@@ -43,12 +43,16 @@ def test_labels_are_sorted_by_frequency_and_mapped_back():
 
 @pytest.mark.parametrize(
     "changes",
-    [{"clusters": (0.3, 0.3, 0.4), "loss": "document"}, {"cuts": (4, 8), "loss": "global"},
-     {"norm_relu": False, "gate_loss": False, "loss": "global"},
-     {"hidden": 24, "hidden_rate": 1e-2, "dropout": 0.1}, {"clusters": (1.0,)},
-     {"start_at_frequency": False, "standardise": False, "training": {"head_epochs": 0}}],
+    [
+        {"clusters": (0.3, 0.3, 0.4), "loss": "document"},
+        {"cuts": (4, 8), "loss": "global"},
+        {"norm_relu": False, "gate_loss": False, "loss": "global"},
+        {"hidden": 24, "hidden_rate": 1e-2, "dropout": 0.1},
+        {"clusters": (1.0,)},
+        {"start_at_frequency": False, "standardise": False, "training": {"head_epochs": 0}},
+    ],
     ids=["three clusters", "cuts", "paper", "hidden", "one cluster", "from chance"],
-)  # fmt: skip
+)
 def test_every_way_to_train_finds_the_planted_labels(changes, tmp_path):
     model = xmtc.train("aplc", planted(), quick(**changes))
     assert xmtc.evaluate(model, planted(seed=1)).metrics["P@1"] > 90
@@ -70,8 +74,12 @@ def test_encoder_hidden_and_output_layer_learn_at_rates_of_their_own():
     task = LabelTask(Net(torch.nn.Linear(2, 4), head, 0.0), None, None, config, dict)
     optimiser = Optimiser(task.parts, config)
     optimiser.set_rates(0.5)
-    rates = {id(p): group["lr"] for o in optimiser.optimisers for group in o.param_groups
-             for p in group["params"]}  # fmt: skip
+    rates = {
+        id(p): group["lr"]
+        for o in optimiser.optimisers
+        for group in o.param_groups
+        for p in group["params"]
+    }
     assert {rates[id(p)] for p in task.net.encoder.parameters()} == {2.5e-5}
     assert {rates[id(p)] for p in head.hidden.parameters()} == {5e-5}
     assert {rates[id(p)] for p in head.output.parameters()} == {1e-3}
@@ -84,11 +92,16 @@ class Killed(Exception):
 
 def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
     """Also while a tail was never visited: the optimiser knows nothing of it then."""
-    settings = quick(**CNN, training={"epochs": 2, "head_epochs": 1, "checkpoint_seconds": 0,
-                                      "batch": 4}, clusters=(0.5, 0.3, 0.2), hidden=16)  # fmt: skip
+    settings = quick(
+        **CNN,
+        training={"epochs": 2, "head_epochs": 1, "checkpoint_seconds": 0, "batch": 4},
+        clusters=(0.5, 0.3, 0.2),
+        hidden=16,
+    )
     data = planted(texts=24)
     whole = xmtc.train("aplc", data, settings).rank(data.texts, 5)
-    real, steps = loop.Training._step, []
+    real = loop.Training._step
+    steps = []
 
     def until_killed(self, *rest):
         real(self, *rest)
@@ -107,18 +120,39 @@ def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
 
 def test_presets_are_the_published_settings():  # spec 4.3 and 4.7
     every = (aplc.EURLEX_4K, aplc.AMAZONCAT_13K, aplc.WIKI10_31K, aplc.WIKI_500K, aplc.AMAZON_670K)
-    code = (aplc.EURLEX_4K, aplc.AMAZONCAT_13K_CODE, aplc.WIKI10_31K, aplc.WIKI_500K_CODE,
-            aplc.AMAZON_670K_CODE)  # fmt: skip
-    assert [(p.encoder.max_tokens, p.training.batch, p.training.epochs, p.hidden) for p in every] \
-        == [(512, 12, 8, 768), (256, 48, 8, 768), (512, 12, 6, 768), (128, 96, 15, 512),
-            (128, 28, 20, 384)]  # fmt: skip
-    assert [(p.encoder.max_tokens, p.training.batch, p.training.epochs, p.hidden) for p in code] \
-        == [(512, 12, 8, 768), (192, 48, 8, 768), (512, 12, 6, 768), (256, 64, 12, 768),
-            (128, 32, 25, 512)]  # fmt: skip
+    code = (
+        aplc.EURLEX_4K,
+        aplc.AMAZONCAT_13K_CODE,
+        aplc.WIKI10_31K,
+        aplc.WIKI_500K_CODE,
+        aplc.AMAZON_670K_CODE,
+    )
+    assert [
+        (p.encoder.max_tokens, p.training.batch, p.training.epochs, p.hidden) for p in every
+    ] == [
+        (512, 12, 8, 768),
+        (256, 48, 8, 768),
+        (512, 12, 6, 768),
+        (128, 96, 15, 512),
+        (128, 28, 20, 384),
+    ]
+    assert [
+        (p.encoder.max_tokens, p.training.batch, p.training.epochs, p.hidden) for p in code
+    ] == [
+        (512, 12, 8, 768),
+        (192, 48, 8, 768),
+        (512, 12, 6, 768),
+        (256, 64, 12, 768),
+        (128, 32, 25, 512),
+    ]
     labels = (3956, 13_330, 30_938, 501_008, 670_091)
     assert [p.sizes(count) for p, count in zip(code, labels, strict=True)] == [
-        (1978,) * 2, (6665,) * 2, (15_469,) * 2, (167_000, 167_000, 167_008),
-        (167_522, 167_523, 167_521, 167_525)]  # fmt: skip
+        (1978,) * 2,
+        (6665,) * 2,
+        (15_469,) * 2,
+        (167_000, 167_000, 167_008),
+        (167_522, 167_523, 167_521, 167_525),
+    ]
     assert aplc.WIKI_500K.sizes(501_008) == (125_252,) * 4
     for preset in {*every, *code}:
         slow = preset is aplc.WIKI10_31K
@@ -132,10 +166,14 @@ def test_presets_are_the_published_settings():  # spec 4.3 and 4.7
 
 @pytest.mark.parametrize(
     ("settings", "said"),
-    [({"clusters": (0.5, 0.6)}, "add up to 1"), ({"cuts": (5, 5)}, "climb"),
-     ({"training": {"shard_labels": True}}, "not for aplc"), ({"narrowing": 0.5}, "narrowing"),
-     ({**CNN, "clusters": (0.2,) * 5, "narrowing": 9.0}, "fewer clusters")],
-)  # fmt: skip
+    [
+        ({"clusters": (0.5, 0.6)}, "add up to 1"),
+        ({"cuts": (5, 5)}, "climb"),
+        ({"training": {"shard_labels": True}}, "not for aplc"),
+        ({"narrowing": 0.5}, "narrowing"),
+        ({**CNN, "clusters": (0.2,) * 5, "narrowing": 9.0}, "fewer clusters"),
+    ],
+)
 def test_settings_that_make_no_sense_are_refused(settings, said):
     with pytest.raises(ConfigError, match=said):
         xmtc.train("aplc", planted(), settings)
@@ -169,9 +207,18 @@ def test_xlnet_is_read_as_it_was_made_to_be(xlnet):
 
 def test_xlnet_learns_and_travels(xlnet, tmp_path):
     """With the published vector, loss and schedule; rates for an encoder that knows nothing."""
-    preset, data = aplc.EURLEX_4K, planted()
-    training = replace(preset.training, epochs=5, batch=16, encoder_rate=3e-3, head_rate=2e-2,
-                       head_epochs=20, head_first_rate=2e-2, validation=0.0)  # fmt: skip
+    preset = aplc.EURLEX_4K
+    data = planted()
+    training = replace(
+        preset.training,
+        epochs=5,
+        batch=16,
+        encoder_rate=3e-3,
+        head_rate=2e-2,
+        head_epochs=20,
+        head_first_rate=2e-2,
+        validation=0.0,
+    )
     encoder = replace(preset.encoder, name=xlnet, max_tokens=32)
     config = replace(preset, encoder=encoder, training=training, hidden=0, standardise=True)
     model = aplc.train(data, config)
@@ -207,11 +254,21 @@ def parts():
 
 @pytest.mark.parametrize(
     ("name", "damage"),
-    [("order", _twice), ("spread", _zero), ("head.weights", _nan), ("tail0.gain", _nan),
-     ("tail0.bias", None), ("center", None), ("hidden.bias", None), ("order", None),
-     ("tail0.down", lambda a: a[:, :-1]), ("tail0.weights", lambda a: a[1:]),
-     ("head.weights", lambda a: a.astype(np.float64)), ("order", lambda a: a + 1)],
-)  # fmt: skip
+    [
+        ("order", _twice),
+        ("spread", _zero),
+        ("head.weights", _nan),
+        ("tail0.gain", _nan),
+        ("tail0.bias", None),
+        ("center", None),
+        ("hidden.bias", None),
+        ("order", None),
+        ("tail0.down", lambda a: a[:, :-1]),
+        ("tail0.weights", lambda a: a[1:]),
+        ("head.weights", lambda a: a.astype(np.float64)),
+        ("order", lambda a: a + 1),
+    ],
+)
 def test_a_damaged_folder_is_refused(parts, name, damage):
     """damage: changes a copy of the array, or gives another; None: the array is gone."""
     arrays = {key: value.copy() for key, value in parts.arrays.items()}
@@ -226,9 +283,15 @@ def test_a_damaged_folder_is_refused(parts, name, damage):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"clusters": [0.2] * 5}, {"cuts": [2]}, {"narrowing": 1000.0}, {"hidden": 1 << 16},
-     {"norm_relu": "perhaps"}, {"clusters": []}],
-)  # fmt: skip
+    [
+        {"clusters": [0.2] * 5},
+        {"cuts": [2]},
+        {"narrowing": 1000.0},
+        {"hidden": 1 << 16},
+        {"norm_relu": "perhaps"},
+        {"clusters": []},
+    ],
+)
 def test_settings_that_do_not_fit_the_arrays_are_refused(parts, settings):
     with pytest.raises(StoreError):
         aplc.Aplc.from_parts(replace(parts, settings={**parts.settings, **settings}))

@@ -20,8 +20,11 @@ from xmtc.core.config import from_dict, merged
 from xmtc.core.errors import MissingExtra, StoreError
 from xmtc.core.ranking import Ranking
 from xmtc.data.planted import planted
-from xmtc.models import auto, lightxml, linear_tree, trial, xr_transformer
-from xmtc.models.choice import TRIED
+from xmtc.models import lightxml, linear_tree
+from xmtc.models.auto import search as auto
+from xmtc.models.auto import state
+from xmtc.models.auto.report import TRIED
+from xmtc.models.xr_transformer import model as xr_transformer
 from xmtc.neural.encoders import frozen
 
 DATA = planted(texts=200, labels=12)
@@ -36,7 +39,7 @@ def quick(**changes):
         "xr_transformer": {"encoder": encoder, "levels": {"arity": 4, "max_leaf": 3}},
         "most_epochs": 1,
         "lightxml": {"encoder": encoder, "training": training},
-    }  # fmt: skip
+    }
     return from_dict(auto.Config, merged(made, changes))
 
 
@@ -75,7 +78,9 @@ class Stubborn:
     """A model that gives every text the same labels, in an order of chance."""
 
     def __init__(self, model, seed):
-        self.labels, self.trained_on, self.kind = model.labels, model.trained_on, model.kind
+        self.labels = model.labels
+        self.trained_on = model.trained_on
+        self.kind = model.kind
         self.order = np.random.default_rng(seed).permutation(len(model.labels)).astype(np.int32)
         self.model = model
 
@@ -102,9 +107,10 @@ def test_what_is_kept_is_never_below_linear_tree_on_validation(seed, metric, bad
         if bad:
             patch.setattr(xr_transformer, "of_vectors", lambda data, *rest: stubborn(data, rest))
         patch.setattr(auto.Search, "_whole", lambda search, name: search.members[name])
-        data, config = planted(texts=60, labels=8, seed=seed), quick(metric=metric, seed=seed)
+        data = planted(texts=60, labels=8, seed=seed)
+        config = quick(metric=metric, seed=seed)
         choice = auto.choose(data, config)
-    found, (_, held_out) = figures(choice), trial.parts_of(data, config)
+    found, (_, held_out) = figures(choice), state.parts_of(data, config)
     assert found[choice.kept][metric] >= found[auto.TREE][metric]
     assert xmtc.evaluate(choice.model, held_out).metrics[metric] == pytest.approx(
         found[choice.kept][metric]
@@ -175,13 +181,15 @@ def test_texts_are_cut_where_reading_them_would_take_too_long(quick_probe, monke
         return config.encoder.max_tokens * 44 * 60 / 220 / 256
 
     monkeypatch.setattr(auto, "reading_speed", speed)
-    long = {"xr_transformer": {"encoder": {"max_tokens": 256}},
-            "lightxml": {"encoder": {"max_tokens": 128}}}  # fmt: skip
+    long = {
+        "xr_transformer": {"encoder": {"max_tokens": 256}},
+        "lightxml": {"encoder": {"max_tokens": 128}},
+    }
     choice = auto.choose(DATA, quick(minutes=30, **long))
     assert notes(choice)[JOINED] == "reads 32 tokens of a text, for lack of time"
     assert all("not tried" in notes(choice)[name] for name in auto.LEARNERS)
-    assert trial.cut_to(quick(**long).lightxml, 32).encoder.max_tokens == 32
-    assert trial.cut_to(quick(**long).lightxml, 256).encoder.max_tokens == 128
+    assert state.cut_to(quick(**long).lightxml, 32).encoder.max_tokens == 32
+    assert state.cut_to(quick(**long).lightxml, 256).encoder.max_tokens == 128
 
 
 @pytest.mark.parametrize("room", [True, False])
@@ -215,7 +223,7 @@ def test_a_probe_finds_what_the_search_has_read_and_nothing_of_other_probes(tmp_
             (place / "states").touch()
 
     module = SimpleNamespace(train=train)
-    trial.learning_speed(DATA, module, quick().lightxml, tmp_path / "read")
+    state.learning_speed(DATA, module, quick().lightxml, tmp_path / "read")
     assert len({place for place, _ in found}) == len(found) == 4
     assert all(kept == {"vectors": "1 2 3"} for _, kept in found)
     assert [path.name for path in (tmp_path / "read").iterdir()] == ["vectors"]
@@ -335,7 +343,8 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("where", ["joined", "taught", "combined"])
 def test_a_search_that_was_killed_goes_on_where_it_was(where, tmp_path, quick_probe, monkeypatch):
-    expected, trained = whole(), []
+    expected = whole()
+    trained = []
     monkeypatch.setattr(linear_tree, "train", _counted(linear_tree, trained))
     monkeypatch.setattr(lightxml, "train", _counted(lightxml, trained))
 
@@ -385,7 +394,7 @@ def test_the_command_line_shows_the_table_and_saves_an_ordinary_model(
 
 def test_the_speed_of_learning_is_measured(tmp_path):
     tiny = replace(quick().lightxml, encoder=replace(quick().lightxml.encoder, name="cnn", width=8))
-    least, once, epoch = trial.learning_speed(DATA.take(range(64)), lightxml, tiny, tmp_path)
+    least, once, epoch = state.learning_speed(DATA.take(range(64)), lightxml, tiny, tmp_path)
     assert 0 < least < 30
     assert 0 <= once < 1
     assert 0 < epoch < 1

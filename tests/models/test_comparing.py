@@ -61,6 +61,8 @@ def test_errors_say_what_is_missing(models):
 def test_rows_of_features_are_compared_too():
     rows = csr_of_rows([[0], [1]] * 10, 2)
     data = Dataset((), rows, planted(labels=2).labels, rows)
-    models = {name: xmtc.train("one_vs_all", data, svm={"cost": cost})
-              for name, cost in (("a", 1.0), ("b", 2.0))}  # fmt: skip
+    models = {
+        name: xmtc.train("one_vs_all", data, svm={"cost": cost})
+        for name, cost in (("a", 1.0), ("b", 2.0))
+    }
     assert xmtc.compare(models, data, **QUICK).versus["b"].both_right == 20

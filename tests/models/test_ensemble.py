@@ -15,8 +15,8 @@ import xmtc
 from xmtc.core import store
 from xmtc.core.ranking import NO_LABEL, Ranking
 from xmtc.data.planted import planted
-from xmtc.models import ensemble
-from xmtc.models.combining import combined, searched
+from xmtc.models.ensemble import model as ensemble
+from xmtc.models.ensemble.combine import combined, searched
 from xmtc.text import tfidf
 
 ORACLE = {  # spec 8.9, and what we divide by to stay between 0 and 1
@@ -37,7 +37,8 @@ def ranking(row, places=3):
     return Ranking(np.array([[label for label, _ in ordered]], np.int32), scores).top(places)
 
 
-FIRST, SECOND = ranking({0: 0.9, 1: 0.5, 2: 0.1}), ranking({1: 0.8, 3: 0.6, 0: 0.2})
+FIRST = ranking({0: 0.9, 1: 0.5, 2: 0.1})
+SECOND = ranking({1: 0.8, 3: 0.6, 0: 0.2})
 EQUAL = np.array([0.5, 0.5])
 
 
@@ -65,8 +66,9 @@ def test_scores_from_0_to_1_stay_there_and_every_label_comes_once(how, data):
     raw = np.array(data.draw(st.lists(st.floats(0.01, 1), min_size=3, max_size=3)))
     found = combined(parts, 12, how, raw / raw.sum())
     kept = found.labels[found.labels != NO_LABEL].tolist()
-    assert sorted(kept) == sorted({label for part in parts for label in part.labels[0].tolist()}
-                                  - {NO_LABEL})  # fmt: skip
+    assert sorted(kept) == sorted(
+        {label for part in parts for label in part.labels[0].tolist()} - {NO_LABEL}
+    )
     scores = found.scores[found.labels != NO_LABEL]
     assert ((scores >= 0) & (scores <= 1)).all()
     assert (np.diff(scores) <= 0).all()
@@ -104,7 +106,8 @@ def test_only_members_that_know_a_label_are_asked(missing):
 
 @every_how
 def test_a_model_combined_with_itself_ranks_as_before(how):
-    member, texts = members()[0], planted().texts
+    member = members()[0]
+    texts = planted().texts
     twice = ensemble.of([member, member], ensemble.Config(how=how))
     assert (twice.rank(texts, 5).labels == member.rank(texts, 5).labels).all()
 
@@ -124,7 +127,8 @@ def test_the_average_is_the_mean_of_the_members_scores():
 def test_how_deep_members_rank_does_not_depend_on_k_up_to_the_depth():
     both = ensemble.of(members(), ensemble.Config(how="rank_average"))
     texts = planted(seed=3).texts
-    few, many = both.rank(texts, 2), both.rank(texts, 6)
+    few = both.rank(texts, 2)
+    many = both.rank(texts, 6)
     assert (few.labels == many.labels[:, :2]).all()
     assert (few.scores == many.scores[:, :2]).all()
 
@@ -135,8 +139,11 @@ def strangers():
     old = xmtc.Dataset.of(
         ["fresh fish", "red wine", "fish soup"] * 4, [["fish"], ["wine"], ["fish"]] * 4
     )
-    new = xmtc.Dataset.of(["fish market", "stock exchange"] * 5, [["fish"], ["stocks"]] * 5,
-                          label_texts={"stocks": "shares of companies"})  # fmt: skip
+    new = xmtc.Dataset.of(
+        ["fish market", "stock exchange"] * 5,
+        [["fish"], ["stocks"]] * 5,
+        label_texts={"stocks": "shares of companies"},
+    )
     return [xmtc.train("one_vs_all", old), xmtc.train("linear_tree", new)]
 
 
@@ -237,7 +244,8 @@ def test_learned_weights_are_never_worse_than_the_average_or_a_member(how, metri
 
 
 def test_a_member_that_only_does_harm_is_left_out():
-    right, wrong = members()[2], xmtc.train("one_vs_all", mixed(9, share=1.0))
+    right = members()[2]
+    wrong = xmtc.train("one_vs_all", mixed(9, share=1.0))
     validation = planted(texts=60, seed=6)
     model = ensemble.learned([wrong, right], validation)
     best = max(xmtc.evaluate(each, validation).metrics["P@5"] for each in (wrong, right))
@@ -314,12 +322,18 @@ def test_members_that_no_input_suits_are_refused_and_a_member_that_cannot_read_i
         (lambda: xmtc.train("ensemble", planted(), weights=(1.0,)), "as many as kinds"),
         (lambda: ensemble.Config(kinds=("no_such",)), "name one or more of"),
         (lambda: ensemble.Config(kinds=()), "name one or more of"),
-        (lambda: ensemble.learned(members(), planted(), ensemble.Config(how="round_robin")),
-         "could be learned"),
-        (lambda: ensemble.learned(members(), planted(), ensemble.Config(weights=(0.5, 0.3, 0.2))),
-         "one or the other"),
+        (
+            lambda: ensemble.learned(members(), planted(), ensemble.Config(how="round_robin")),
+            "could be learned",
+        ),
+        (
+            lambda: ensemble.learned(
+                members(), planted(), ensemble.Config(weights=(0.5, 0.3, 0.2))
+            ),
+            "one or the other",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_is_refused_with_a_reason(make, message):
     with pytest.raises(xmtc.ConfigError, match=message):
         make()

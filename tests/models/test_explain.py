@@ -90,10 +90,13 @@ def test_a_word_is_coloured_by_all_that_it_says():
 
 def test_parts_of_words_colour_the_words_they_are_in():
     found = _highlighted("olives and oil", {"oliv": 1.0, "oi": -0.2, "nd": 0.1})
-    assert found == " ".join([
-        click.style("olives", fg="green", bold=True), click.style("and", fg="green", bold=False),
-        click.style("oil", fg="red", bold=False),
-    ])  # fmt: skip
+    assert found == " ".join(
+        [
+            click.style("olives", fg="green", bold=True),
+            click.style("and", fg="green", bold=False),
+            click.style("oil", fg="red", bold=False),
+        ]
+    )
 
 
 def test_one_text_is_explained(model):

@@ -22,28 +22,28 @@ from xmtc.core.arrays import csr_of_rows
 from xmtc.core.config import merged
 from xmtc.core.tree import LabelTree
 from xmtc.data.planted import planted
-from xmtc.labels.said import are_codes, said
+from xmtc.labels.label_text import are_codes, said
 from xmtc.models import gudn
 from xmtc.neural.batches.tokens import tokenise, tokenised
 from xmtc.neural.devices import seeded
-from xmtc.neural.encoders.encoder import make_encoder
 from xmtc.neural.encoders.frozen import FrozenSource, source_of
-from xmtc.neural.heads.added import with_nodes
+from xmtc.neural.encoders.text_encoder import make_encoder
 from xmtc.neural.heads.chunked import Chunked
+from xmtc.neural.heads.dense_scorer import DenseScorer
 from xmtc.neural.heads.flat import Flat
-from xmtc.neural.heads.scorer import DenseScorer
+from xmtc.neural.heads.new_labels import with_nodes
 from xmtc.neural.heads.two_level import TwoLevel
 from xmtc.neural.settings import EncoderConfig, GuideConfig, TrainingConfig
 from xmtc.neural.training import loop
-from xmtc.neural.training.guided import GuidedTask, half_square, mean_square
-from xmtc.neural.training.label_side import (
+from xmtc.neural.training.guided_loss import GuidedTask, half_square, mean_square
+from xmtc.neural.training.label_texts import (
     OneHot,
     OneHotSide,
     distinct_sets,
     labels_of,
     text_side,
 )
-from xmtc.neural.training.optimiser import Optimiser
+from xmtc.neural.training.optimizer import Optimiser
 from xmtc.neural.training.task import LabelTask, Net
 
 ENCODER_ONLY = {"feature_weight": 0.0, "link_weight": 0.0}
@@ -52,10 +52,12 @@ FEATURE = {"link_weight": 0.0}
 
 # Oracles 8.8.
 def test_the_feature_loss_of_the_paper_is_half_the_width_times_that_of_the_code():
-    texts, labels = torch.ones(1, 4), torch.zeros(1, 4)
+    texts = torch.ones(1, 4)
+    labels = torch.zeros(1, 4)
     assert half_square(texts, labels) == 2
     assert mean_square(texts, labels) == 1
-    texts, labels = torch.tensor([[1.0, 0], [0, 2]]), torch.tensor([[0.0, 0], [1, 1]])
+    texts = torch.tensor([[1.0, 0], [0, 2]])
+    labels = torch.tensor([[0.0, 0], [1, 1]])
     assert half_square(texts, labels) == pytest.approx(0.75)
     assert mean_square(texts, labels) == pytest.approx(0.75)
 
@@ -105,18 +107,23 @@ def said_of(row):
 
 @pytest.mark.parametrize(
     ("guides", "encoder"),
-    [({}, {}), ({"features": "pooler"}, {"vector": "cls", "layers": 10}),
-     ({"feature_weight": 3.0, "link_weight": 0.5, "text_weight": 2.0, "distance": "paper"}, {}),
-     (FEATURE, {"trainable_layers": 1, "frozen_cache": "fp32"}),
-     ({"features": "pooler"}, {"trainable_layers": 1, "frozen_cache": "fp32"})],
+    [
+        ({}, {}),
+        ({"features": "pooler"}, {"vector": "cls", "layers": 10}),
+        ({"feature_weight": 3.0, "link_weight": 0.5, "text_weight": 2.0, "distance": "paper"}, {}),
+        (FEATURE, {"trainable_layers": 1, "frozen_cache": "fp32"}),
+        ({"features": "pooler"}, {"trainable_layers": 1, "frozen_cache": "fp32"}),
+    ],
     ids=["mean", "pooler", "weighed, paper", "frozen", "frozen, pooler"],
-)  # fmt: skip
+)
 def test_the_loss_is_the_sum_of_three_read_one_by_one(guides, encoder, tmp_path):
     task, head, made = guided(tmp_path, guides, encoder)
-    rows, weights = np.array([1, 4, 7]), task.guides
+    rows = np.array([1, 4, 7])
+    weights = task.guides
     made.eval()
     task.net.eval()
-    texts, labels = [DATA.texts[row] for row in rows], [said_of(row) for row in rows]
+    texts = [DATA.texts[row] for row in rows]
+    labels = [said_of(row) for row in rows]
     with torch.no_grad():
         found = float(task.loss(rows))
         vectors = [made(read(made, side)) for side in (texts, labels)]
@@ -125,10 +132,16 @@ def test_the_loss_is_the_sum_of_three_read_one_by_one(guides, encoder, tmp_path)
             features = [made.body.pooled(read(made, side)) for side in (texts, labels)]
         own, link = (float(head.loss(each, DATA.relevant[rows])) for each in vectors)
         distance = (features[0] - features[1]).square().sum(1)
-        feature = distance.sum() / 6 if weights.distance == "paper" else \
-            (distance / features[0].shape[1]).sum()  # fmt: skip
-    expected = (weights.text_weight * own + weights.link_weight * link
-                + weights.feature_weight * float(feature))  # fmt: skip
+        feature = (
+            distance.sum() / 6
+            if weights.distance == "paper"
+            else (distance / features[0].shape[1]).sum()
+        )
+    expected = (
+        weights.text_weight * own
+        + weights.link_weight * link
+        + weights.feature_weight * float(feature)
+    )
     assert found == pytest.approx(expected, rel=1e-4)
     assert task.details["feature_loss"] == pytest.approx(float(feature) / 3, rel=1e-4)
 
@@ -160,8 +173,9 @@ def test_gradients_reach_the_encoder_from_both_sides(tmp_path):
     words = encoder.body.model.get_input_embeddings().weight
     task.loss(np.array([0])).backward()
     moved = set(words.grad.abs().sum(1).nonzero().flatten().tolist())
-    sides = [set(read(encoder, [side]).ids.flatten().tolist())
-             for side in (DATA.texts[0], said_of(0))]  # fmt: skip
+    sides = [
+        set(read(encoder, [side]).ids.flatten().tolist()) for side in (DATA.texts[0], said_of(0))
+    ]
     for mine, others in (sides, sides[::-1]):
         assert (mine - others) & moved  # words that the other side does not have
 
@@ -217,7 +231,8 @@ def test_candidates_of_the_link_guide_are_the_texts(tmp_path):
     torch.manual_seed(0)
     head = TwoLevel(6, tree, 4, beam=1, mean=False)
     relevant = csr_of_rows([[]], 6)
-    text, label = torch.randn(1, 6), torch.randn(1, 6)
+    text = torch.randn(1, 6)
+    label = torch.randn(1, 6)
     best = int(head.generator(text).argmax())
     narrow = head.bottleneck(label)[0]
     logits = [head.labels.weight[name] @ narrow for name in (2 * best, 2 * best + 1)]
@@ -242,12 +257,16 @@ def settings(**changes):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"guides": {**FEATURE, "labels_as": "one_hot", "features": "pooler"}},
-     {"guides": {"features": "pooler", "order": "shuffled"},
-      "encoder": {"vector": "cls", "layers": 2, "trainable_layers": 2}},
-     {"plain_up_to": 4, "max_cluster": 4, "beam": 2, "bottleneck": 16}],
+    [
+        {"guides": {**FEATURE, "labels_as": "one_hot", "features": "pooler"}},
+        {
+            "guides": {"features": "pooler", "order": "shuffled"},
+            "encoder": {"vector": "cls", "layers": 2, "trainable_layers": 2},
+        },
+        {"plain_up_to": 4, "max_cluster": 4, "beam": 2, "bottleneck": 16},
+    ],
     ids=["one-hot", "published, shuffled, frozen", "clusters"],
-)  # fmt: skip
+)
 def test_every_way_to_guide_finds_the_planted_labels(changes, tmp_path):
     model = xmtc.train("gudn", planted(), settings(**changes))
     assert xmtc.evaluate(model, planted(seed=1)).metrics["P@1"] > 90
@@ -263,8 +282,9 @@ def test_a_finished_model_is_as_large_as_an_unguided_one():
     guides = [{"features": "pooler"}, {"labels_as": "one_hot"}, ENCODER_ONLY]
     models = [xmtc.train("gudn", DATA, settings(**SHORT, guides=some)) for some in guides]
     models.append(xmtc.train("lightxml", DATA, merged(quick_settings("lightxml"), SHORT)))
-    shapes = [{name: array.shape for name, array in model.to_parts().arrays.items()}
-              for model in models]  # fmt: skip
+    shapes = [
+        {name: array.shape for name, array in model.to_parts().arrays.items()} for model in models
+    ]
     for shape in shapes[:-1]:
         assert shape.pop("middle") == (32,)  # for adding labels; ranking does not read these
         assert shape.pop("taught") == (1,)
@@ -314,7 +334,8 @@ def test_names_of_other_scripts_and_short_ones_are_no_codes():
 
 @pytest.mark.parametrize("form", ["asin", "md5", "uuid", "base64"])
 def test_identifiers_are_codes_although_some_spell_something(form):
-    rng, alphabet = np.random.default_rng(0), "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    rng = np.random.default_rng(0)
+    alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
     make = {
         "asin": lambda: "B00" + "".join(rng.choice(list(alphabet), 7)),
         "md5": lambda: rng.bytes(16).hex(),
@@ -331,8 +352,9 @@ def test_codes_are_warned_of_and_trained_all_the_same(caplog):
         assert "look like codes: 'C0', 'C1', 'C2'" in caplog.text
         assert len(model.labels) == 3
         caplog.clear()
-        named = replace(coded, labels=coded.labels.with_texts(
-            {"C0": "olive oil", "C1": "fish", "C2": "trade"}))  # fmt: skip
+        named = replace(
+            coded, labels=coded.labels.with_texts({"C0": "olive oil", "C1": "fish", "C2": "trade"})
+        )
         xmtc.train("gudn", named, settings(**SHORT))
         xmtc.train("gudn", coded, settings(**SHORT, guides=ENCODER_ONLY))
         assert not caplog.text
@@ -347,9 +369,14 @@ def test_labels_say_their_text_their_name_or_both_with_spaces():
 
 
 def test_presets_are_the_published_settings():
-    for preset, epochs in ((gudn.EURLEX_4K, 40), (gudn.WIKI10_31K, 40),
-                           (gudn.AMAZONCAT_13K, 20), (gudn.WIKI_500K, 20)):  # fmt: skip
-        how, guides = preset.training, preset.guides
+    for preset, epochs in (
+        (gudn.EURLEX_4K, 40),
+        (gudn.WIKI10_31K, 40),
+        (gudn.AMAZONCAT_13K, 20),
+        (gudn.WIKI_500K, 20),
+    ):
+        how = preset.training
+        guides = preset.guides
         assert (how.epochs, how.encoder_rate, how.epsilon, how.decay) == (epochs, 5e-5, 1e-6, 0)
         assert (how.warmup, how.clip, how.batch * how.accumulate, how.seed) == (0, 0, 32, 19950919)
         assert (preset.encoder.layers, preset.encoder.vector, preset.dropout) == (10, "cls", 0.5)
@@ -357,13 +384,19 @@ def test_presets_are_the_published_settings():
         assert guides.max_tokens == preset.encoder.max_tokens == 512
     assert (gudn.WIKI_500K.beam, gudn.WIKI_500K.bottleneck) == (10, 3_000)
     written = gudn.EURLEX_4K_AS_WRITTEN
-    assert (written.loss, written.guides.distance, written.guides.features) == \
-        ("sum", "paper", "concat")  # fmt: skip
+    assert (written.loss, written.guides.distance, written.guides.features) == (
+        "sum",
+        "paper",
+        "concat",
+    )
 
 
 # Each label text holds one sign of the label, and so do texts: what is unseen can be ranked.
-@pytest.fixture(scope="module", params=[{}, {"plain_up_to": 4, "max_cluster": 4, "beam": 5}],
-                ids=["plain", "clusters"])  # fmt: skip
+@pytest.fixture(
+    scope="module",
+    params=[{}, {"plain_up_to": 4, "max_cluster": 4, "beam": 5}],
+    ids=["plain", "clusters"],
+)
 def partly(request):
     """A model that never saw labels 10 and 11, the rarest."""
     data = planted(texts=150)
@@ -389,7 +422,8 @@ def test_a_new_label_needs_no_more_than_its_text(partly, tmp_path):
 
 
 def test_known_labels_score_as_before_when_others_are_added(partly):
-    wider, texts = xmtc.add_labels(partly, texts=TEXTS), planted(seed=1).texts
+    wider = xmtc.add_labels(partly, texts=TEXTS)
+    texts = planted(seed=1).texts
     before = partly.rank(texts, 5)
     after = wider.rank(texts, 5, np.arange(12) < 10)
     assert (before.labels == after.labels).all()
@@ -397,7 +431,8 @@ def test_known_labels_score_as_before_when_others_are_added(partly):
 
 
 def test_labels_added_one_by_one_are_as_strong_as_those_added_at_once(partly, tmp_path):
-    at_once, one_by_one = xmtc.add_labels(partly, texts=TEXTS), partly
+    at_once = xmtc.add_labels(partly, texts=TEXTS)
+    one_by_one = partly
     for name, text in TEXTS.items():
         xmtc.save(xmtc.add_labels(one_by_one, texts={name: text}), tmp_path / name)
         one_by_one = xmtc.load(tmp_path / name)
@@ -459,12 +494,14 @@ class Killed(Exception):
     pass
 
 
-@pytest.mark.parametrize("guides", [{"order": "shuffled"}, {"labels_as": "one_hot"}],
-                         ids=["shuffled", "one-hot"])  # fmt: skip
+@pytest.mark.parametrize(
+    "guides", [{"order": "shuffled"}, {"labels_as": "one_hot"}], ids=["shuffled", "one-hot"]
+)
 def test_a_killed_training_ends_as_if_it_had_not_been(guides, tmp_path, monkeypatch):
     quick = settings(guides=guides, training={"epochs": 3, "batch": 4, "checkpoint_seconds": 0})
     whole = xmtc.train("gudn", DATA, quick).rank(DATA.texts, 5)
-    real, steps = loop.Training._step, []
+    real = loop.Training._step
+    steps = []
 
     def until_killed(self, *rest):
         real(self, *rest)
@@ -481,9 +518,12 @@ def test_a_killed_training_ends_as_if_it_had_not_been(guides, tmp_path, monkeypa
 
 def test_a_folder_that_is_damaged_is_refused(partly):
     parts = partly.to_parts()
-    for name, array in (("middle", np.zeros(3, np.float32)), ("middle", None),
-                        ("level0.bias", np.full_like(parts.arrays["level0.bias"], np.nan)),
-                        ("level0.weights", parts.arrays["level0.weights"][1:])):  # fmt: skip
+    for name, array in (
+        ("middle", np.zeros(3, np.float32)),
+        ("middle", None),
+        ("level0.bias", np.full_like(parts.arrays["level0.bias"], np.nan)),
+        ("level0.weights", parts.arrays["level0.weights"][1:]),
+    ):
         arrays = {key: value for key, value in parts.arrays.items() if key != name}
         if array is not None:
             arrays[name] = array

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import xmtc
 from xmtc.data.planted import planted
-from xmtc.models.incremental import add_labels, remove_labels, update
+from xmtc.models.update import add_labels, remove_labels, update
 
 TREE = {"arity": 4, "max_leaf": 4}
 
@@ -149,13 +149,15 @@ def test_adding_and_removing_leaves_the_model_as_it_was(model, tmp_path):
 
 
 def test_an_update_learns_from_new_texts_and_keeps_untouched_nodes(model):
-    old, new = planted(texts=400, labels=40), planted(texts=40, labels=3, seed=9)
+    old = planted(texts=400, labels=40)
+    new = planted(texts=40, labels=3, seed=9)
     updated = update(model, old, new)
     assert updated.trained_on.texts == 440
     assert (
         xmtc.evaluate(updated, old).metrics["P@1"] >= xmtc.evaluate(model, old).metrics["P@1"] - 1
     )
-    before, after = model.forests[0], updated.forests[0]
+    before = model.forests[0]
+    after = updated.forests[0]
     same = [
         np.array_equal(before.chunk(n).values, after.chunk(n).values)
         for n in range(before.inner_nodes)
@@ -179,7 +181,8 @@ def test_a_label_added_without_a_text_survives_an_update(model):
 
 
 def test_a_removed_label_stays_away_until_new_texts_bring_it(model):
-    old, gone = planted(texts=400, labels=40), model.labels.names[5]
+    old = planted(texts=400, labels=40)
+    gone = model.labels.names[5]
     smaller = remove_labels(model, [gone])
     without = old.take(np.flatnonzero(old.relevant[:, [5]].toarray().ravel() == 0)[:20])
     assert gone not in update(smaller, old, without).labels.id_of

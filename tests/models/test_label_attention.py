@@ -17,7 +17,7 @@ from xmtc.core.ranking import Ranking
 from xmtc.core.tree import LabelTree
 from xmtc.data.planted import planted
 from xmtc.models import label_attention
-from xmtc.neural.heads import label_attention as heads
+from xmtc.neural.heads import attention_head as heads
 from xmtc.neural.heads.attention_scorer import States
 from xmtc.neural.heads.candidates import candidates_of
 
@@ -84,7 +84,8 @@ def test_the_loss_of_candidates_is_that_of_their_logits():
     relevant = csr_of_rows(rows, 8)
     opened = np.array([[2, 1], [0, 3], [3, -1]], np.int32)
     found = candidates_of(opened, tree.children[1], relevant)
-    logits, expected = naive(head, states, mask), 0.0
+    logits = naive(head, states, mask)
+    expected = 0.0
     for text, labels in enumerate([[5, 6, 2, 3, 4], [0, 1, 7], [7]]):
         for label in labels:
             sign = 1 if label in rows[text] else -1
@@ -154,16 +155,20 @@ def test_what_labels_share_begins_with_what_the_level_above_learned(monkeypatch)
 
 
 def test_scores_are_products_down_the_tree():
-    model = xmtc.train("label_attention", planted(texts=60), quick_settings(
-        "label_attention", **DEEP, training={"epochs": 2}))  # fmt: skip
+    model = xmtc.train(
+        "label_attention",
+        planted(texts=60),
+        quick_settings("label_attention", **DEEP, training={"epochs": 2}),
+    )
     texts = planted(texts=60).texts[:4]
     ranking = model.rank(texts, k=3)
-    from xmtc.neural.encoders.states import states_of
+    from xmtc.neural.encoders.token_states import states_of
 
     for rows, states in states_of(model.encoders, texts):
         for place, row in enumerate(rows):
             for label, score in zip(ranking.labels[row], ranking.scores[row], strict=True):
-                node, product = int(label), 1.0
+                node = int(label)
+                product = 1.0
                 for level in (2, 1, 0):
                     one = states[place : place + 1]
                     asked = np.array([[node]], np.int32)
@@ -174,12 +179,17 @@ def test_scores_are_products_down_the_tree():
 
 def test_a_killed_training_goes_on_to_the_same_answer(tmp_path, monkeypatch):
     data = planted(texts=40, labels=6)
-    tuned = quick_settings("label_attention", plain_up_to=3, max_cluster=3, training={
-        "epochs": 3, "checkpoint_seconds": 0.0})  # fmt: skip
+    tuned = quick_settings(
+        "label_attention",
+        plain_up_to=3,
+        max_cluster=3,
+        training={"epochs": 3, "checkpoint_seconds": 0.0},
+    )
     plain = xmtc.train("label_attention", data, tuned).rank(data.texts, 3)
     from xmtc.neural.training import loop
 
-    true_step, steps = loop.Training._step, []
+    true_step = loop.Training._step
+    steps = []
 
     def dying(self, group, advance):
         steps.append(1)
@@ -221,8 +231,11 @@ def test_presets_are_the_papers():
 
 
 def test_a_folder_whose_attention_does_not_fit_is_refused(tmp_path):
-    model = xmtc.train("label_attention", planted(texts=40, labels=6), quick_settings(
-        "label_attention", training={"epochs": 1}))  # fmt: skip
+    model = xmtc.train(
+        "label_attention",
+        planted(texts=40, labels=6),
+        quick_settings("label_attention", training={"epochs": 1}),
+    )
     parts = model.to_parts()
     parts.arrays["level0.nodes"] = parts.arrays["level0.nodes"][:-1]
     with pytest.raises(StoreError, match=r"level0\.nodes"):

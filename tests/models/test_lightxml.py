@@ -19,14 +19,15 @@ from xmtc.core.config import merged
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
 from xmtc.data.planted import planted
-from xmtc.models import ensemble, lightxml
-from xmtc.models.validating import split_off
-from xmtc.neural.encoders import attention
+from xmtc.models import lightxml
+from xmtc.models.ensemble import model as ensemble
+from xmtc.models.holdout import split_off
+from xmtc.neural.encoders import attention_autotune
 from xmtc.neural.heads.candidates import candidates_of, hardest_clusters
 from xmtc.neural.heads.flat import Flat
 from xmtc.neural.heads.two_level import TwoLevel
 from xmtc.neural.settings import TrainingConfig
-from xmtc.neural.training import head_alone, lesson, loop
+from xmtc.neural.training import head_warmup, loop, prepared
 
 # The worked example of the specification, 8.5: four clusters of eight labels.
 TREE = LabelTree.of([[0] * 4, [0, 0, 1, 1, 1, 2, 2, 3]])
@@ -105,7 +106,8 @@ def test_pads_can_repeat_the_last_candidate_as_the_authors_do():
     assert found.counts.all()
 
 
-HIDDEN, BERT = 768, 109_482_240
+HIDDEN = 768
+BERT = 109_482_240
 
 
 def parameters(labels, clusters=None, narrow=None):
@@ -122,17 +124,23 @@ def parameters(labels, clusters=None, narrow=None):
 
 @pytest.mark.parametrize(
     ("arguments", "count"),
-    [((3956,), 124_677_236), ((13_330,), 160_682_770), ((30_938,), 228_315_098),
-     ((670_091, 8192, 400), 410_520_512), ((501_008, 8192, 500), 393_372_212)],
+    [
+        ((3956,), 124_677_236),
+        ((13_330,), 160_682_770),
+        ((30_938,), 228_315_098),
+        ((670_091, 8192, 400), 410_520_512),
+        ((501_008, 8192, 500), 393_372_212),
+    ],
     ids=["eurlex4k", "amazoncat13k", "wiki10", "amazon670k", "wiki500k"],
-)  # fmt: skip
+)
 def test_the_number_of_parameters_is_the_published_one(arguments, count):
     assert parameters(*arguments) == count
 
 
 def test_the_label_loss_is_that_of_all_candidates_one_by_one():
     torch.manual_seed(0)
-    head, vectors = TwoLevel(6, TREE, 3, beam=2, mean=False), torch.randn(2, 6)
+    head = TwoLevel(6, TREE, 3, beam=2, mean=False)
+    vectors = torch.randn(2, 6)
     relevant = csr_of_rows([[3, 5], [7]], 8)
     logits = head.generator(vectors)
     expected = 0.0
@@ -155,7 +163,8 @@ def test_the_mean_loss_is_the_published_one():
     torch.manual_seed(0)
     total, mean = (TwoLevel(6, TREE, 3, beam=4, mean=flag) for flag in (False, True))
     mean.load_state_dict(total.state_dict())
-    vectors, relevant = torch.randn(2, 6), csr_of_rows([[3, 5], [7]], 8)
+    vectors = torch.randn(2, 6)
+    relevant = csr_of_rows([[3, 5], [7]], 8)
     for what, nodes in (("generator", 4), ("labels", 8)):
         total.teach(what), mean.teach(what)
         of_texts = mean.loss(vectors, relevant) / 2
@@ -187,15 +196,22 @@ def test_clusters_find_the_planted_labels(negatives, tmp_path):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"encoder": {"vector": "cls", "layers": 2}}, {"encoder": {"trainable_layers": 2}},
-     {"encoder": {"name": "cnn", "width": 32}}, {"encoder": {"name": "bilstm", "width": 32}},
-     {"encoder": {"trainable_layers": 2}, "training": {"tokens_seen": 0.7}},
-     {"encoder": {"int8": True}}, {"training": {"average_from": 10, "average_every": 3}},
-     {"training": {"validation": 0.2, "patience": 20}},
-     {"encoder": {"trainable_layers": 2, "frozen_cache": "none", "attention": "measured"},
-      "training": {"fused_adamw": False, "group_by_length": False, "extra_epochs": 1}}],
+    [
+        {"encoder": {"vector": "cls", "layers": 2}},
+        {"encoder": {"trainable_layers": 2}},
+        {"encoder": {"name": "cnn", "width": 32}},
+        {"encoder": {"name": "bilstm", "width": 32}},
+        {"encoder": {"trainable_layers": 2}, "training": {"tokens_seen": 0.7}},
+        {"encoder": {"int8": True}},
+        {"training": {"average_from": 10, "average_every": 3}},
+        {"training": {"validation": 0.2, "patience": 20}},
+        {
+            "encoder": {"trainable_layers": 2, "frozen_cache": "none", "attention": "measured"},
+            "training": {"fused_adamw": False, "group_by_length": False, "extra_epochs": 1},
+        },
+    ],
     ids=["cls", "frozen", "cnn", "bilstm", "thinned", "int8", "averaged", "validated", "slow ways"],
-)  # fmt: skip
+)
 def test_every_way_to_train_finds_the_planted_labels(changes):
     from xmtc.core.config import merged
 
@@ -210,7 +226,8 @@ def test_eight_bits_rank_almost_the_same_and_save_all_bits(tmp_path):
     quick["encoder"] = {**quick["encoder"], "int8": True}
     coarse = xmtc.train("lightxml", planted(), quick)
     texts = planted(seed=1).texts
-    first, second = exact.rank(texts, 3), coarse.rank(texts, 3)
+    first = exact.rank(texts, 3)
+    second = coarse.rank(texts, 3)
     assert (first.labels[:, 0] == second.labels[:, 0]).mean() > 0.97
     assert 0 < np.abs(first.scores - second.scores).max() < 0.2
     weights = [model.to_parts().arrays for model in (exact, coarse)]
@@ -221,7 +238,8 @@ def test_eight_bits_rank_almost_the_same_and_save_all_bits(tmp_path):
 
 def test_a_model_can_be_loaded_in_eight_bits_alone_or_as_a_member(tmp_path, capsys):
     exact = xmtc.train("lightxml", planted(), quick_settings("lightxml"))
-    tree, texts = xmtc.train("linear_tree", planted()), planted(seed=1).texts
+    tree = xmtc.train("linear_tree", planted())
+    texts = planted(seed=1).texts
     both = ensemble.of([exact, tree])
     for name, model in (("alone", exact), ("both", both), ("tree", tree)):
         xmtc.save(model, tmp_path / name)
@@ -243,15 +261,23 @@ class Killed(Exception):
 @pytest.mark.parametrize("way", ["fast", "measured"])
 def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch, way):
     costs = {"sdpa": 2.0, "eager": 1.0}  # seconds, while nothing was killed
-    monkeypatch.setattr(attention, "seconds_of", lambda encoder, *_: costs[encoder.body.way])
+    monkeypatch.setattr(
+        attention_autotune, "seconds_of", lambda encoder, *_: costs[encoder.body.way]
+    )
     quick = quick_settings("lightxml", **IN_CLUSTERS)
-    others = {"epochs": 4, "head_epochs": 1, "head_last_epochs": 1, "tokens_seen": 0.7,
-              "checkpoint_seconds": 0}  # fmt: skip
+    others = {
+        "epochs": 4,
+        "head_epochs": 1,
+        "head_last_epochs": 1,
+        "tokens_seen": 0.7,
+        "checkpoint_seconds": 0,
+    }
     quick["encoder"] = {**quick["encoder"], "attention": way}
     quick["training"] = {**quick["training"], **others}
     data = planted()
     whole = xmtc.train("lightxml", data, quick).rank(data.texts, 5)
-    real, steps = loop.Training._step, []
+    real = loop.Training._step
+    steps = []
 
     def until_killed(self, *rest):
         real(self, *rest)
@@ -273,7 +299,8 @@ def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch, way
 def test_output_layers_learn_alone_before_the_encoder_joins():
     """With an encoder that hardly learns, they do all the work."""
     quick = quick_settings("lightxml")
-    data, found = planted(), {}
+    data = planted()
+    found = {}
     for epochs in (0, 30):
         others = {"epochs": 1, "encoder_rate": 1e-9, "head_rate": 5e-3, "head_epochs": epochs}
         quick["training"] = {**quick["training"], **others}
@@ -284,7 +311,8 @@ def test_output_layers_learn_alone_before_the_encoder_joins():
 
 def test_output_layers_learn_alone_once_more_from_what_the_encoder_became():
     quick = quick_settings("lightxml")
-    data, found = planted(), {}
+    data = planted()
+    found = {}
     for last in (0, 20):
         others = {"epochs": 1, "head_epochs": 0, "head_last_epochs": last, "head_last_rate": 2e-2}
         quick["training"] = {**quick["training"], **others}
@@ -296,13 +324,14 @@ def test_output_layers_learn_alone_once_more_from_what_the_encoder_became():
 
 def test_with_an_encoder_of_its_own_the_last_passes_meet_the_same_negatives(monkeypatch):
     """The generator chooses them by its own encoder's vectors, in these passes too."""
-    chosen, real = [], head_alone.teach_head
+    chosen = []
+    real = head_warmup.teach_head
 
     def watched(task, vectors, key, **how):
         chosen.append((how.get("last", False), vectors, how.get("choosing")))
         real(task, vectors, key, **how)
 
-    monkeypatch.setattr(lesson, "teach_head", watched)
+    monkeypatch.setattr(prepared, "teach_head", watched)
     quick = quick_settings("lightxml", **IN_CLUSTERS, negatives="static_own_encoder")
     quick["training"] = {**quick["training"], "head_epochs": 1, "head_last_epochs": 1, "epochs": 1}
     xmtc.train("lightxml", planted(), quick)
@@ -329,10 +358,16 @@ def test_trios_differ_in_their_encoder_or_in_their_clusters():  # spec 3.8 and 3
     members = [(member.training, member.encoder) for trio in small for member in trio]
     steps = [(t.batch, t.accumulate, t.average_every, e.max_tokens) for t, e in members]
     assert steps == [
-        (16, 1, 200, 512), (16, 1, 200, 512), (8, 2, 200, 512),
-        (16, 1, 10_000, 512), (16, 1, 10_000, 512), (32, 1, 10_000, 128),
-        (16, 1, 300, 512), (8, 2, 200, 512), (8, 2, 200, 512),
-    ]  # fmt: skip
+        (16, 1, 200, 512),
+        (16, 1, 200, 512),
+        (8, 2, 200, 512),
+        (16, 1, 10_000, 512),
+        (16, 1, 10_000, 512),
+        (32, 1, 10_000, 128),
+        (16, 1, 300, 512),
+        (8, 2, 200, 512),
+        (8, 2, 200, 512),
+    ]
     for trio in (lightxml.WIKI_500K_TRIO, lightxml.AMAZON_670K_TRIO):
         assert [member.cluster_seed for member in trio] == [0, 1, 2]
         assert {replace(member, cluster_seed=0) for member in trio} == {trio[0]}
@@ -340,8 +375,9 @@ def test_trios_differ_in_their_encoder_or_in_their_clusters():  # spec 3.8 and 3
 
 def test_another_cluster_seed_makes_other_clusters():
     clusters = lightxml.Config(**IN_CLUSTERS)
-    trees = [lightxml.label_tree(planted(), replace(clusters, cluster_seed=seed))
-             for seed in (0, 0, 1)]  # fmt: skip
+    trees = [
+        lightxml.label_tree(planted(), replace(clusters, cluster_seed=seed)) for seed in (0, 0, 1)
+    ]
     parents = [tree.parents[-1].tolist() for tree in trees]
     assert parents[0] == parents[1] != parents[2]
 
@@ -349,7 +385,8 @@ def test_another_cluster_seed_makes_other_clusters():
 @pytest.mark.slow
 def test_the_default_learns_from_the_data_set_that_ships():
     train, test = xmtc.datasets.debian()
-    some, few = train.take(range(0, len(train), 40)), test.take(range(0, len(test), 40))
+    some = train.take(range(0, len(train), 40))
+    few = test.take(range(0, len(test), 40))
     model = xmtc.train("lightxml", some, training={"epochs": 3}, encoder={"max_tokens": 48})
     blind = xmtc.train("most_frequent", some)
     floor = xmtc.evaluate(blind, few).metrics["P@1"]

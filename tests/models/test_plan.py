@@ -8,9 +8,10 @@ import xmtc
 from xmtc.cli.plan import command
 from xmtc.core import config as settings
 from xmtc.data.planted import planted
-from xmtc.models import cost, linear_tree
-from xmtc.models import plan as planning
+from xmtc.models import linear_tree
 from xmtc.models.catalog import KINDS, PLANNED
+from xmtc.planning import cost
+from xmtc.planning import plan as planning
 
 
 @pytest.fixture(scope="module")
@@ -108,10 +109,9 @@ def test_a_sample_of_much_text_gives_about_the_same(data, monkeypatch):
         ({"minutes": 3.5}, ("negatives=tfn for minutes",)),
         ({"minutes": 1}, ("negatives=tfn for minutes", "trees=1 for minutes")),
         ({"memory": 5e9}, ("text.min_df=2 for memory",)),
-        ({"memory": 5e9, "minutes": 3},
-         ("negatives=tfn for minutes", "text.min_df=2 for memory")),
+        ({"memory": 5e9, "minutes": 3}, ("negatives=tfn for minutes", "text.min_df=2 for memory")),
     ],
-)  # fmt: skip
+)
 def test_only_what_helps_is_given_up_and_only_as_far_as_needed(data, priced, limits, changes):
     made = xmtc.plan("linear_tree", data, linear_tree.Config(trees=3), **limits)
     assert made.changes == changes

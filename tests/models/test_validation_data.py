@@ -12,8 +12,9 @@ from quick import quick_settings, tiny_bert
 from xmtc.core import run
 from xmtc.core.config import merged
 from xmtc.data.planted import planted
-from xmtc.models import auto, catalog
-from xmtc.models.validating import split_off
+from xmtc.models import catalog
+from xmtc.models.auto import search as auto
+from xmtc.models.holdout import split_off
 from xmtc.neural.settings import TrainingConfig
 
 NEURAL = ("lightxml", "gudn", "aplc", "xbert", "xr_transformer", "xml_cnn", "label_attention")
@@ -39,8 +40,11 @@ def test_checkpoints_are_chosen_by_it_and_all_other_texts_are_taught(kind, tmp_p
     model = xmtc.train(kind, DATA, settings_of(kind), validation=dev(), run=tmp_path)
     assert model.trained_on.texts == len(DATA)
     assert model.labels.names == DATA.labels.names
-    lines = [json.loads(line) for path in tmp_path.rglob("log.jsonl")
-             for line in path.read_text().splitlines()]  # fmt: skip
+    lines = [
+        json.loads(line)
+        for path in tmp_path.rglob("log.jsonl")
+        for line in path.read_text().splitlines()
+    ]
     assert any("P@5" in line or "P@5" in line.get("figures", {}) for line in lines)
     if hasattr(model, "words"):
         every = range(model.words.feature_count)
@@ -68,18 +72,23 @@ def test_auto_compares_kinds_by_it_and_teaches_all_else(monkeypatch):
     monkeypatch.setattr(auto, "learning_speed", lambda *_: (0.0, 1e-6, 1e-6))
     encoder = {"name": tiny_bert(), "max_tokens": 16, "trainable_layers": -1}
     training = {"encoder_rate": 3e-3, "head_rate": 2e-2, "head_epochs": 2}
-    small = {"xr_transformer": {"encoder": encoder, "levels": {"arity": 4, "max_leaf": 3}},
-             "lightxml": {"encoder": encoder, "training": training},
-             "most_epochs": 1, "most_validation": 12}  # fmt: skip
+    small = {
+        "xr_transformer": {"encoder": encoder, "levels": {"arity": 4, "max_leaf": 3}},
+        "lightxml": {"encoder": encoder, "training": training},
+        "most_epochs": 1,
+        "most_validation": 12,
+    }
     made = catalog.module_of("auto").choose(
-        DATA.judged_by(dev()), xmtc.models.api.config_of("auto", small)
+        DATA.judged_by(dev()), xmtc.api.config_of("auto", small)
     )
     assert "on 12 texts that no model was taught" in made.why
     assert "learned from them" not in made.why
     assert made.model.trained_on.texts == len(DATA)
     assert {each.name for each in made.tried if each.figures} >= {
-        auto.TREE, auto.JOINED, *auto.LEARNERS
-    }  # fmt: skip
+        auto.TREE,
+        auto.JOINED,
+        *auto.LEARNERS,
+    }
 
 
 def test_an_ensemble_learns_its_weights_from_it():
@@ -100,9 +109,11 @@ def test_kinds_that_choose_nothing_say_so(kind):
 
 @pytest.mark.parametrize(
     ("kind", "how", "said"),
-    [("xbert", {"matcher": "linear"}, "matcher=linear"),
-     ("xr_transformer", {"training": {"epochs": 0}}, "training.epochs=0")],
-)  # fmt: skip
+    [
+        ("xbert", {"matcher": "linear"}, "matcher=linear"),
+        ("xr_transformer", {"training": {"epochs": 0}}, "training.epochs=0"),
+    ],
+)
 def test_settings_that_leave_nothing_to_choose_are_named_in_a_warning(kind, how, said, caplog):
     how = merged(quick_settings(kind), how)
     model = xmtc.train(kind, DATA, how, validation=dev())
@@ -115,10 +126,12 @@ def test_settings_that_leave_nothing_to_choose_are_named_in_a_warning(kind, how,
 
 @pytest.mark.parametrize(
     ("validation", "message"),
-    [(lambda: xmtc.Dataset.of(["a"], [["nobody knows it"]]), "no text of the validation data"),
-     (lambda: planted(texts=20, labels=8).texts, "validation takes a Dataset"),
-     (lambda: xmtc.Dataset((), DATA.relevant, DATA.labels, DATA.relevant), "data features")],
-)  # fmt: skip
+    [
+        (lambda: xmtc.Dataset.of(["a"], [["nobody knows it"]]), "no text of the validation data"),
+        (lambda: planted(texts=20, labels=8).texts, "validation takes a Dataset"),
+        (lambda: xmtc.Dataset((), DATA.relevant, DATA.labels, DATA.relevant), "data features"),
+    ],
+)
 def test_validation_data_of_no_use_is_a_sentence(validation, message):
     with pytest.raises(xmtc.DataError, match=message):
         xmtc.train("ensemble", DATA, validation=validation())

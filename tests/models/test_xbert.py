@@ -21,10 +21,11 @@ from xmtc.core.tree import LabelTree
 from xmtc.data.planted import planted
 from xmtc.linear.forest import chunk_of, forest_of
 from xmtc.linear.nodes import train_forest
-from xmtc.models import indexing, matching, xbert, xbert_presets
-from xmtc.models.indexing import IndexConfig
+from xmtc.models.xbert import index, match, presets
+from xmtc.models.xbert import model as xbert
+from xmtc.models.xbert.index import IndexConfig
 from xmtc.neural.batches.layout import Batch
-from xmtc.neural.encoders.words import LAYOUT, Xttention, word_tokenizer
+from xmtc.neural.encoders.word_encoders import LAYOUT, Xttention, word_tokenizer
 from xmtc.neural.heads.flat import Flat, hinge, squared_hinge
 from xmtc.neural.training import loop
 from xmtc.text import tfidf
@@ -37,13 +38,14 @@ SMALL = {
 
 
 def config(**changes):
-    from xmtc.models.api import config_of
+    from xmtc.api import config_of
 
     return config_of("xbert", merged(SMALL, changes))
 
 
 # The worked figures of the specification, 8.6.
-MARGINS, TARGETS = torch.tensor([[2, 0.5, -0.2, -1.5]]), torch.tensor([[1.0, 1, 0, 0]])
+MARGINS = torch.tensor([[2, 0.5, -0.2, -1.5]])
+TARGETS = torch.tensor([[1.0, 1, 0, 0]])
 
 
 def test_losses_are_those_of_the_specification():
@@ -57,12 +59,12 @@ def test_losses_are_those_of_the_specification():
 def test_a_label_scores_its_own_chance_times_its_clusters():
     margins = np.array([[2, 1, 0.5, 0, -1]], np.float32)
     expected = [1, 1, 0.7788007831, 0.3678794412, 0.0183156389]
-    assert matching.chances(margins, "squared_hinge")[0] == pytest.approx(expected)
+    assert match.chances(margins, "squared_hinge")[0] == pytest.approx(expected)
     empty = np.empty(0, np.int32)
     above = chunk_of(empty, empty, empty, np.zeros(1, np.float32))
     label = chunk_of(np.zeros(1, np.int32), np.zeros(1, np.int32), np.array([0.2]), np.zeros(1))
     ranker = forest_of(LabelTree.of([[0], [0]]), [above, label], 1)
-    opened = Ranking(np.zeros((1, 1), np.int32), matching.chances(margins[:, 2:3], "hinge"))
+    opened = Ranking(np.zeros((1, 1), np.int32), match.chances(margins[:, 2:3], "hinge"))
     ranking = ranker.rank(as_csr(np.ones((1, 1))), 1, opened=opened)
     assert ranking.scores[0, 0] == pytest.approx(0.4667320289)
 
@@ -107,7 +109,8 @@ def test_padding_has_no_weight_in_xttention():
     torch.manual_seed(0)
     body = Xttention(9, 8, dropout=0.0, views=3, hidden=5).eval()
     with torch.no_grad():
-        alone, padded = body.pooled(batch_of([4])), body.pooled(batch_of([4, 11]))
+        alone = body.pooled(batch_of([4]))
+        padded = body.pooled(batch_of([4, 11]))
     torch.testing.assert_close(padded[:1], alone)
 
 
@@ -135,12 +138,12 @@ def test_every_label_has_a_vector_and_a_cluster(vectors):
     words, features = tfidf.learn(data.texts, tfidf.TfidfConfig())
     encoder = {"name": tiny_bert(), "max_tokens": 32, "layers": 3 if vectors == "text" else 1}
     how = config(index={"vectors": vectors, "encoder": encoder}).index
-    found = indexing.label_vectors(data, words, features, how)
+    found = index.label_vectors(data, words, features, how)
     assert found.shape == (6, {"pifa": features.shape[1], "pifa_neural": 32, "text": 96}[vectors])
     assert (np.diff(found.indptr) > 0).all()
-    tree = indexing.index(data, words, features, how)
+    tree = index.index(data, words, features, how)
     assert sorted(np.bincount(tree.parents[-1]).tolist()) == [1, 1, 2, 2]
-    assert len(indexing.clusters_of(tree).parents[0]) == 4
+    assert len(index.clusters_of(tree).parents[0]) == 4
 
 
 def test_label_vectors_need_an_encoder_that_knows_something():
@@ -160,7 +163,7 @@ def test_euclidean_clusters_read_vectors_as_they_are():
     for centres in ("unit", "mean"):
         encoder = {"name": tiny_bert(), "max_tokens": 32}
         how = config(index={"vectors": "text", "centres": centres, "encoder": encoder}).index
-        found = indexing.label_vectors(data, words, features, how).toarray()
+        found = index.label_vectors(data, words, features, how).toarray()
         lengths[centres] = np.linalg.norm(found, axis=1)
     assert lengths["unit"] == pytest.approx(np.ones(6))
     assert (lengths["mean"] > 2).all()
@@ -180,9 +183,10 @@ def test_with_a_linear_matcher_it_is_the_whole_tree_of_classifiers():
     )
     model = xbert.train(data, how)
     words, features = tfidf.learn(data.texts, how.text)
-    tree = indexing.index(data, words, features, how.index)
+    tree = index.index(data, words, features, how.index)
     whole = train_forest(features, data.relevant, tree, how.svm, "tfn")
-    expected, found = whole.rank(features, 5, how.beam), model.rank(data.texts, 5)
+    expected = whole.rank(features, 5, how.beam)
+    found = model.rank(data.texts, 5)
     assert [len(level) for level in tree.parents] == [2, 4, 8, 20]
     assert np.allclose(found.scores, expected.scores, atol=1e-3)
     assert (found.labels[:, 0] == expected.labels[:, 0]).mean() > 0.98
@@ -190,12 +194,15 @@ def test_with_a_linear_matcher_it_is_the_whole_tree_of_classifiers():
 
 @pytest.mark.parametrize(
     "changes",
-    [{"features": "words", "negatives": "tfn"}, {"negatives": "man", "loss": "hinge"},
-     {"score": "label", "loss": "bce", "unit_rows": True},
-     {"training": {"validation": 0.2, "head_epochs": 2}},
-     {"encoder": {"name": "xttention", "hidden": 32, "views": 4}}],
+    [
+        {"features": "words", "negatives": "tfn"},
+        {"negatives": "man", "loss": "hinge"},
+        {"score": "label", "loss": "bce", "unit_rows": True},
+        {"training": {"validation": 0.2, "head_epochs": 2}},
+        {"encoder": {"name": "xttention", "hidden": 32, "views": 4}},
+    ],
     ids=["x-bert", "man", "x-transformer", "validated", "x-ttention"],
-)  # fmt: skip
+)
 def test_every_way_finds_the_planted_labels_and_survives_the_disk(changes, tmp_path):
     data = planted(texts=120)
     model = xbert.train(data, config(**changes))
@@ -238,7 +245,8 @@ class Killed(Exception):
 
 def counted(monkeypatch, place, name):
     """A list that gets longer with each call."""
-    real, calls = getattr(place, name), []
+    real = getattr(place, name)
+    calls = []
 
     def call(*given):
         calls.append(name)
@@ -249,7 +257,8 @@ def counted(monkeypatch, place, name):
 
 
 def test_a_training_that_dies_in_ranking_goes_on_there(tmp_path, monkeypatch):
-    data, how = planted(texts=80), config(training={"validation": 0.2})
+    data = planted(texts=80)
+    how = config(training={"validation": 0.2})
     whole = xbert.train(data, how).rank(data.texts, 5)
     steps = counted(monkeypatch, loop.Training, "_step")
     indexed = counted(monkeypatch, xbert, "index")
@@ -277,7 +286,8 @@ def test_a_training_that_dies_in_ranking_goes_on_there(tmp_path, monkeypatch):
 
 
 def test_a_ranker_that_reads_vectors_may_come_after_one_that_does_not(tmp_path, monkeypatch):
-    data, how = planted(texts=60), config()
+    data = planted(texts=60)
+    how = config()
     steps = counted(monkeypatch, loop.Training, "_step")
     with run.kept_in(tmp_path / "run"):
         xbert.train(data, replace(how, features="words", negatives="tfn"))
@@ -290,11 +300,12 @@ def test_a_ranker_that_reads_vectors_may_come_after_one_that_does_not(tmp_path, 
 
 
 def test_a_training_that_dies_in_matching_keeps_its_index(tmp_path, monkeypatch):
-    data, how = planted(texts=60), config()
+    data = planted(texts=60)
+    how = config()
     indexed = counted(monkeypatch, xbert, "index")
     with run.kept_in(tmp_path / "run"):
         with monkeypatch.context() as patched:
-            patched.setattr(matching, "neural_matcher", lambda *given: 1 / 0)
+            patched.setattr(match, "neural_matcher", lambda *given: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 xbert.train(data, how)
         xbert.train(data, how)
@@ -305,7 +316,8 @@ def test_a_training_that_dies_in_matching_keeps_its_index(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("names", [xbert._INDEX, xbert._MATCHER])
 def test_a_stage_knows_the_encoder_that_made_it(names, tmp_path):
-    data, place = planted(texts=10), tiny_encoder(tmp_path / "bert", seed=0)
+    data = planted(texts=10)
+    place = tiny_encoder(tmp_path / "bert", seed=0)
     how = config(encoder={"name": place}, index={"vectors": "text", "encoder": {"name": place}})
     keys = [xbert._key(data, how, names) for _ in range(2)]
     tiny_encoder(tmp_path / "bert", seed=1)
@@ -316,7 +328,7 @@ def test_a_stage_knows_the_encoder_that_made_it(names, tmp_path):
 
 def test_the_best_moment_is_chosen_by_the_mean_of_cluster_precisions():
     matched = Ranking(np.array([[0, 1, 2], [2, 1, 0]], np.int32), np.array([[3.0, 2, 1]] * 2))
-    found = matching.figures(matched, csr_of_rows([[0, 1], [1]], 3))
+    found = match.figures(matched, csr_of_rows([[0, 1], [1]], 3))
     each = [50, 75, 50] + [100 * 1.5 / k for k in range(4, 11)]
     assert found["P@1-10"] == pytest.approx(np.mean(each))
     assert found["P@3"] == pytest.approx(50)
@@ -336,14 +348,16 @@ def test_a_folder_whose_parts_do_not_fit_is_refused():
 
 # Presets and ensembles
 def test_presets_are_the_published_settings():
-    presets = xbert_presets
     bert = [presets.EURLEX_4K, presets.WIKI10_31K, presets.AMAZONCAT_13K, presets.WIKI_500K]
     assert [each.training.epochs for each in bert] == [20, 15, 5, 12]
     assert [each.training.encoder_rate for each in bert] == [5e-5, 5e-5, 5e-5, 8e-5]
     assert [each.training.validate_every for each in bert] == [400, 150, 10_000, 15_000]
     first = bert[0]
     assert (first.encoder.max_tokens, first.encoder.vector, first.loss) == (
-        512, "pooler", "squared_hinge")  # fmt: skip
+        512,
+        "pooler",
+        "squared_hinge",
+    )
     assert (first.features, first.negatives, first.score, first.beam) == (
         "words",
         "tfn",
@@ -353,29 +367,37 @@ def test_presets_are_the_published_settings():
     assert (first.svm.prune, first.svm.max_passes, first.training.validation) == (0.1, 100, 0.1)
     reads = presets.EURLEX_4K_XTTENTION.encoder
     assert (reads.max_tokens, reads.words, reads.width, reads.views, reads.hidden) == (
-        301, 80_003, 512, 30, 2000)  # fmt: skip
+        301,
+        80_003,
+        512,
+        30,
+        2000,
+    )
     nine = presets.EURLEX_4K_NINE
     assert len({(each.encoder.name, each.index.vectors) for each in nine}) == 9
     assert {(each.features, each.negatives, each.score, each.unit_rows) for each in nine} == {
-        ("joined", "both", "label", True)}  # fmt: skip
+        ("joined", "both", "label", True)
+    }
 
 
 def test_the_six_are_two_kinds_of_label_vectors_times_three_seeds():
     pairs = [(kind, seed) for kind in ("text", "pifa") for seed in range(3)]
-    for six in (xbert_presets.EURLEX_4K_SIX, xbert.variants(xbert.Config())):
+    for six in (presets.EURLEX_4K_SIX, xbert.variants(xbert.Config())):
         assert [(each.index.vectors, each.index.seed) for each in six] == pairs
         assert {replace(each, index=IndexConfig()) for each in six} == {
-            replace(six[0], index=IndexConfig())}  # fmt: skip
+            replace(six[0], index=IndexConfig())
+        }
         assert [each.index.centres for each in six] == ["mean"] * 3 + ["unit"] * 3
     assert [each.index.seed for each in xbert.variants(xbert.Config(), ["pifa"])] == [0, 1, 2]
 
 
 def test_other_seeds_make_other_clusters_and_their_average_answers():
-    from xmtc.models import ensemble
+    from xmtc.models.ensemble import model as ensemble
 
     data = planted(texts=120)
-    members = [xbert.train(data, each)
-               for each in xbert.variants(config(matcher="linear"), ["pifa"])]  # fmt: skip
+    members = [
+        xbert.train(data, each) for each in xbert.variants(config(matcher="linear"), ["pifa"])
+    ]
     clusters = {tuple(member.tree.parents[-1]) for member in members}
     assert len(clusters) == 3
     together = ensemble.of(members)
@@ -385,7 +407,8 @@ def test_other_seeds_make_other_clusters_and_their_average_answers():
 @pytest.mark.slow
 def test_the_default_learns_from_the_data_set_that_ships():
     train, test = xmtc.datasets.debian()
-    some, few = train.take(range(0, len(train), 80)), test.take(range(0, len(test), 80))
+    some = train.take(range(0, len(train), 80))
+    few = test.take(range(0, len(test), 80))
     model = xmtc.train("xbert", some, training={"epochs": 1}, encoder={"max_tokens": 48})
     floor = xmtc.evaluate(xmtc.train("most_frequent", some), few).metrics["P@1"]
     assert xmtc.evaluate(model, few).metrics["P@1"] > floor + 5

@@ -11,7 +11,7 @@ from quick import quick_settings
 from xmtc.data.planted import planted
 from xmtc.models import xml_cnn
 from xmtc.neural.batches.layout import Batch
-from xmtc.neural.encoders.words import WINDOWS, XmlCnn
+from xmtc.neural.encoders.word_encoders import WINDOWS, XmlCnn
 
 LENGTHS = [1, 2, 5, 11]
 
@@ -30,8 +30,10 @@ def naive(body, row):
     starts = range(0, len(row), body.stride)
     parts = []
     for size, window in zip(WINDOWS, body.windows, strict=True):
-        seen = [torch.relu((window.weight * words[at : at + size].T).sum((1, 2)) + window.bias)
-                for at in starts]  # fmt: skip
+        seen = [
+            torch.relu((window.weight * words[at : at + size].T).sum((1, 2)) + window.bias)
+            for at in starts
+        ]
         best = torch.zeros(len(window.bias), body.pools)
         for place, signs in enumerate(seen):
             part = place * body.pools // len(seen)
@@ -72,6 +74,7 @@ def test_the_published_settings_train():
     published = xml_cnn.PUBLISHED.encoder
     assert (published.width, published.hidden, published.stride) == (300, 512, 2)
     assert xml_cnn.PUBLISHED.training.head_rate == 1e-3
-    model = xmtc.train("xml_cnn", planted(texts=20, labels=4), xml_cnn.PUBLISHED,
-                       training={"epochs": 1})  # fmt: skip
+    model = xmtc.train(
+        "xml_cnn", planted(texts=20, labels=4), xml_cnn.PUBLISHED, training={"epochs": 1}
+    )
     assert model.encode(["alpha"]).shape == (1, 512)

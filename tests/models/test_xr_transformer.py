@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import xmtc
 from quick import quick_settings
+from xmtc.api import config_of
 from xmtc.core import run
 from xmtc.core.arrays import as_csr, csr, csr_of_rows
 from xmtc.core.config import merged
@@ -24,13 +25,17 @@ from xmtc.data.planted import planted
 from xmtc.linear.nodes import train_forest
 from xmtc.linear.scorer import LinearScorer
 from xmtc.linear.svm import SvmConfig, train_one_vs_all
-from xmtc.models import xr_transformer
-from xmtc.models.api import config_of
-from xmtc.models.xr_course import BOOTSTRAP, Course, active_nodes, epochs_by_level
-from xmtc.neural.heads.active import Active
-from xmtc.neural.heads.scorer import Standard
+from xmtc.models.xr_transformer import model as xr_transformer
+from xmtc.models.xr_transformer.level_training import (
+    BOOTSTRAP,
+    Course,
+    active_nodes,
+    epochs_by_level,
+)
+from xmtc.neural.heads.dense_scorer import Standard
+from xmtc.neural.heads.sampled import Active
 from xmtc.neural.settings import TrainingConfig
-from xmtc.neural.training import head_alone, loop
+from xmtc.neural.training import head_warmup, loop
 
 TREE = LabelTree.of([[0] * 4, [0, 0, 1, 1, 1, 2, 2, 3]])
 
@@ -94,13 +99,16 @@ def test_only_active_nodes_learn():
 
 @pytest.mark.parametrize("depth", [1, 2])
 def test_an_output_layer_begins_with_the_margins_of_its_levels_classifiers(depth):
-    data, vectors = planted(texts=40, labels=8), np.random.default_rng(0).normal(3, 2, (40, 5))
+    data = planted(texts=40, labels=8)
+    vectors = np.random.default_rng(0).normal(3, 2, (40, 5))
     vectors = vectors.astype(np.float32)
-    standard, tree = Standard.of(vectors), LabelTree(TREE.parents[:depth])
+    standard = Standard.of(vectors)
+    tree = LabelTree(TREE.parents[:depth])
     course = SimpleNamespace(lesson=SimpleNamespace(standard=standard), tree=TREE, dataset=data)
     head = Course._bootstrapped(course, tree, vectors)
     read = (vectors - standard.center) / np.float32(standard.spread)  # what the layer will read
-    weights, biases = head.weights.weight.detach().numpy(), head.biases.weight.detach().numpy()
+    weights = head.weights.weight.detach().numpy()
+    biases = head.biases.weight.detach().numpy()
     margins = read @ weights.T + biases[:, 0]
     rows = as_csr(read / np.float32(5**0.5))  # of about length 1
     relevant = TREE.relevant_at(depth - 1, data.relevant)
@@ -130,13 +138,19 @@ def _dense(rows):
 
 @pytest.mark.parametrize(
     "changes",
-    [FROZEN, {"encoder": {"trainable_layers": 2}}, {"encoder": {"name": "cnn", "width": 32}},
-     {"training": {"validation": 0.2}}, IN_TREES,
-     {**IN_TREES, "linear": {"trees": 2, "vectors": "cooccurrence"}}, {"most_nodes": 4},
-     {**FROZEN, **IN_TREES, "linear": {"vectors": "pifa_weighted", "weights": "float32"}},
-     {"linear": {"weights": "float32", "trees": 3}}],
+    [
+        FROZEN,
+        {"encoder": {"trainable_layers": 2}},
+        {"encoder": {"name": "cnn", "width": 32}},
+        {"training": {"validation": 0.2}},
+        IN_TREES,
+        {**IN_TREES, "linear": {"trees": 2, "vectors": "cooccurrence"}},
+        {"most_nodes": 4},
+        {**FROZEN, **IN_TREES, "linear": {"vectors": "pifa_weighted", "weights": "float32"}},
+        {"linear": {"weights": "float32", "trees": 3}},
+    ],
     ids=["frozen", "two-layers", "cnn", "validated", "tree", "trees", "coarse", "weighted", "flat"],
-)  # fmt: skip
+)
 def test_every_way_to_train_finds_the_planted_labels(changes):
     model = xmtc.train("xr_transformer", planted(), quick(**changes))
     assert xmtc.evaluate(model, planted(seed=1)).metrics["P@1"] > 90
@@ -179,8 +193,9 @@ def test_settings_that_do_nothing_are_said_and_a_flat_model_with_them_is_loaded(
 def test_a_tree_that_is_given_is_used_however_few_labels_there_are(tmp_path):
     data = planted(texts=60, labels=6)
     above = tmp_path / "above.tsv"
-    above.write_text("".join(f"{name}\tgroup {place % 2}\n"
-                             for place, name in enumerate(data.labels.names)))  # fmt: skip
+    above.write_text(
+        "".join(f"{name}\tgroup {place % 2}\n" for place, name in enumerate(data.labels.names))
+    )
     model = xmtc.train("xr_transformer", data, quick(**FROZEN, linear={"parents": str(above)}))
     assert model.forests[0].tree.depth == 2
 
@@ -194,8 +209,10 @@ def test_labels_without_texts_are_a_clear_no():
 
 def test_vectors_of_a_taught_encoder_serve_another_ranker_too():
     data = planted(texts=60, labels=8)
-    keys = {xr_transformer._key(data, config_of("xr_transformer", quick(**changes)))
-            for changes in ({}, IN_TREES, {"flat_svm": {"cost": 3.0}})}  # fmt: skip
+    keys = {
+        xr_transformer._key(data, config_of("xr_transformer", quick(**changes)))
+        for changes in ({}, IN_TREES, {"flat_svm": {"cost": 3.0}})
+    }
     assert len(keys) == 1
 
 
@@ -212,7 +229,7 @@ def test_a_model_of_before_there_was_a_choice_keeps_its_tree():
 
 
 def test_a_frozen_encoder_stays_as_it_was_made_and_a_taught_one_changes():
-    from xmtc.neural.encoders.encoder import make_encoder
+    from xmtc.neural.encoders.text_encoder import make_encoder
 
     config = config_of("xr_transformer", quick())
     before = make_encoder([], config.encoder).body.state_dict()
@@ -236,15 +253,19 @@ class Asked:
 
 def test_dense_columns_are_read_however_many_words_a_text_has():
     """Of a text with more words than are kept, and of a label with more words than describe it."""
-    texts = [f"{answer}{' '.join(f'w{i}x{j}' for j in range(120))}"
-             for i in range(40) for answer in ("", "yes")]  # fmt: skip
+    texts = [
+        f"{answer}{' '.join(f'w{i}x{j}' for j in range(120))}"
+        for i in range(40)
+        for answer in ("", "yes")
+    ]
     data = xmtc.Dataset.of(texts, [["odd" if place % 2 else "even"] for place in range(80)])
     encoder = Asked()
     config = xr_transformer.Config()
     model = xr_transformer.of_vectors(data, encoder, encoder.encode(texts), config)
     assert xmtc.predict(model, ["unknown", "unknown yes"], k=1) == [
-        [("even", pytest.approx(0.75, abs=0.1))], [("odd", pytest.approx(0.75, abs=0.1))]
-    ]  # fmt: skip
+        [("even", pytest.approx(0.75, abs=0.1))],
+        [("odd", pytest.approx(0.75, abs=0.1))],
+    ]
 
 
 @pytest.mark.parametrize("ranker", [{}, IN_TREES], ids=["flat", "tree"])
@@ -265,9 +286,11 @@ class Killed(Exception):
 
 
 def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
-    data, settings = planted(), quick(training={"checkpoint_seconds": 0})
+    data = planted()
+    settings = quick(training={"checkpoint_seconds": 0})
     whole = xmtc.train("xr_transformer", data, settings).rank(data.texts, 5)
-    real, steps = loop.Training._step, []
+    real = loop.Training._step
+    steps = []
 
     def until_killed(self, *rest):
         real(self, *rest)
@@ -289,10 +312,12 @@ def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
 
 
 def test_a_killed_reading_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(head_alone, "BLOCK", 50)
-    data, settings = planted(), quick(**FROZEN)
+    monkeypatch.setattr(head_warmup, "BLOCK", 50)
+    data = planted()
+    settings = quick(**FROZEN)
     whole = xmtc.train("xr_transformer", data, settings).rank(data.texts, 5)
-    real, read = head_alone._read, []
+    real = head_warmup._read
+    read = []
 
     def until_killed(source, rows):
         read.append(rows[0])
@@ -300,7 +325,7 @@ def test_a_killed_reading_goes_on(tmp_path, monkeypatch):
             raise Killed
         return real(source, rows)
 
-    monkeypatch.setattr(head_alone, "_read", until_killed)
+    monkeypatch.setattr(head_warmup, "_read", until_killed)
     with run.kept_in(tmp_path / "run"):
         with pytest.raises(Killed):
             xmtc.train("xr_transformer", data, settings)
@@ -326,11 +351,15 @@ def test_a_folder_whose_trees_do_not_fit_the_encoder_is_refused(ranker):
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [({"vector_weight": 0}, "linear_tree"), ({"shares": []}, "shares"),
-     ({"training": {"head_epochs": 1}}, "linear classifiers"),
-     ({"training": {"head_last_epochs": 1}}, "linear classifiers"),
-     ({"levels": {"method": "random"}}, "balanced"), ({"flat_up_to": -1}, "0 or more")],
-)  # fmt: skip
+    [
+        ({"vector_weight": 0}, "linear_tree"),
+        ({"shares": []}, "shares"),
+        ({"training": {"head_epochs": 1}}, "linear classifiers"),
+        ({"training": {"head_last_epochs": 1}}, "linear classifiers"),
+        ({"levels": {"method": "random"}}, "balanced"),
+        ({"flat_up_to": -1}, "0 or more"),
+    ],
+)
 def test_impossible_settings_say_what_to_do(changes, message):
     with pytest.raises(xmtc.ConfigError, match=message):
         xmtc.train("xr_transformer", planted(), quick(**changes))
@@ -339,7 +368,8 @@ def test_impossible_settings_say_what_to_do(changes, message):
 @pytest.mark.slow
 def test_what_the_bundled_encoder_knows_helps_the_words():
     train, test = xmtc.datasets.debian()
-    some, few = train.take(range(0, len(train), 8)), test.take(range(0, len(test), 8))
+    some = train.take(range(0, len(train), 8))
+    few = test.take(range(0, len(test), 8))
     model = xmtc.train("xr_transformer", some, FROZEN, encoder={"max_tokens": 48})
     words = xmtc.train("linear_tree", some)
     figures = [xmtc.evaluate(each, few).metrics["P@5"] for each in (model, words)]

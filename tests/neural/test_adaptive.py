@@ -19,14 +19,15 @@ from xmtc.core.arrays import csr_of_rows
 from xmtc.core.errors import ConfigError
 from xmtc.neural.heads import AdaptiveLabelClusters, cluster_sizes
 from xmtc.neural.heads.adaptive import Hidden
-from xmtc.neural.heads.scorer import Standard
+from xmtc.neural.heads.dense_scorer import Standard
 from xmtc.neural.settings import TrainingConfig
-from xmtc.neural.training.optimiser import Optimiser
+from xmtc.neural.training.optimizer import Optimiser
 from xmtc.neural.training.schedule import SCHEDULES
 
 LN = np.log
 # The worked example of the specification, 8.4: two labels in the head, three behind a gate.
-TOY_HEAD, TOY_TAIL = [0.0, LN(3), LN(4)], [0.0, -LN(3), LN(9)]
+TOY_HEAD = [0.0, LN(3), LN(4)]
+TOY_TAIL = [0.0, -LN(3), LN(9)]
 TOY_LABELS = [[1, 4], [0]]
 
 
@@ -48,11 +49,14 @@ def test_probabilities_are_those_of_the_example():
 
 @pytest.mark.parametrize(
     ("loss", "gate_loss", "expected"),
-    [("global", False, 0.5889634338), ("document", True, 0.8191434919),
-     ("global", True, 0.7165227436),
-     ("sum", True, (2.0433024951 + 2.0794415417 + 1.6094379124) / 2)],
+    [
+        ("global", False, 0.5889634338),
+        ("document", True, 0.8191434919),
+        ("global", True, 0.7165227436),
+        ("sum", True, (2.0433024951 + 2.0794415417 + 1.6094379124) / 2),
+    ],
     ids=["paper", "code", "global with gates", "sum"],
-)  # fmt: skip
+)
 def test_the_loss_is_that_of_the_example(loss, gate_loss, expected):
     layer, vectors = toy(loss=loss, gate_loss=gate_loss)
     assert layer(vectors, TOY_LABELS).item() == pytest.approx(expected, abs=1e-9)
@@ -79,11 +83,15 @@ def test_a_text_without_labels_is_taught_the_head_and_shut_gates():
 
 def naive(layer, vectors, rows):
     """Everything dense, p itself, text by text: only good in double precision."""
-    head, starts = layer.sizes[0], layer.starts
-    logits, chances = layer.head(vectors), layer.probabilities(vectors)
-    totals, terms = [], []
+    head = layer.sizes[0]
+    starts = layer.starts
+    logits = layer.head(vectors)
+    chances = layer.probabilities(vectors)
+    totals = []
+    terms = []
     for text, labels in enumerate(rows):
-        total, many = torch.zeros((), dtype=torch.float64), head
+        total = torch.zeros((), dtype=torch.float64)
+        many = head
         for label in range(head):
             chance = chances[text, label]
             total = total - torch.log(chance if label in labels else 1 - chance)
@@ -108,8 +116,14 @@ def naive(layer, vectors, rows):
 clusters = st.lists(st.integers(1, 5), min_size=1, max_size=4)
 
 
-@given(clusters, st.sampled_from(["document", "global", "sum"]), st.booleans(), st.booleans(),
-       st.booleans(), st.data())  # fmt: skip
+@given(
+    clusters,
+    st.sampled_from(["document", "global", "sum"]),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.data(),
+)
 def test_loss_and_gradients_are_those_of_a_naive_dense_layer(
     sizes, loss, gate_loss, norm_relu, bias, data
 ):
@@ -161,13 +175,17 @@ def parameters(dim, sizes, norm_relu):
 
 @pytest.mark.parametrize(
     ("dim", "sizes", "paper", "code"),
-    [(768, [1978] * 2, 2_574_336, 2_575_104), (768, [6665] * 2, 7_973_760, 7_974_528),
-     (768, [15469] * 2, 18_115_968, 18_116_736), (512, [125252] * 4, 120_472_832, 120_473_728),
-     (768, [167000, 167000, 167008], 224_893_440, 224_894_592),
-     (384, [167522, 167523, 167521, 167525], 120_746_256, 120_746_928),
-     (512, [167522, 167523, 167521, 167525], 161_052_352, 161_053_248),
-     (8, [4, 3, 5], 118, 130)],
-)  # fmt: skip
+    [
+        (768, [1978] * 2, 2_574_336, 2_575_104),
+        (768, [6665] * 2, 7_973_760, 7_974_528),
+        (768, [15469] * 2, 18_115_968, 18_116_736),
+        (512, [125252] * 4, 120_472_832, 120_473_728),
+        (768, [167000, 167000, 167008], 224_893_440, 224_894_592),
+        (384, [167522, 167523, 167521, 167525], 120_746_256, 120_746_928),
+        (512, [167522, 167523, 167521, 167525], 161_052_352, 161_053_248),
+        (8, [4, 3, 5], 118, 130),
+    ],
+)
 def test_parameters_are_counted_to_the_unit(dim, sizes, paper, code):
     assert parameters(dim, sizes, norm_relu=False) == paper
     assert parameters(dim, sizes, norm_relu=True) == code
@@ -186,7 +204,9 @@ def equation_11(texts, dim, sizes, chances, q=2):
 def test_the_work_is_that_of_equation_11(every):
     """p: the share of texts that have a label in the tail. Read as the chance that any text of the
     batch has one, as the paper says, the equation is an upper bound; with every=1 both are 1."""
-    texts, dim, sizes = 16, 64, [500, 800, 700, 600]
+    texts = 16
+    dim = 64
+    sizes = [500, 800, 700, 600]
     layer = AdaptiveLabelClusters(dim, sizes)
     rows = [[0, 500, 1300, 2000] if text % every == 0 else [3] for text in range(texts)]
     with FlopCounterMode(display=False) as counter:
@@ -272,7 +292,8 @@ def test_a_finished_layer_scores_like_the_one_taught(
 @given(clusters, st.integers(0, 25), st.floats(0.0, 1.0), st.integers(0, 99))
 def test_skipping_tails_never_changes_the_answer(sizes, k, share, seed):
     """Sums of halves are exact in any order, so even equal scores must rank alike."""
-    rng, labels = np.random.default_rng(seed), sum(sizes)
+    rng = np.random.default_rng(seed)
+    labels = sum(sizes)
     layer = finished(sizes, seed, norm_relu=False)
     with torch.no_grad():
         for parameter in layer.parameters():
@@ -313,7 +334,7 @@ def test_the_slanted_triangle_falls_from_the_first_step():
 
 def test_looking_for_the_layer_is_all_that_imports_torch():
     code = (
-        "import sys, xmtc.neural.heads.clusters as c; print('torch' in sys.modules)\n"
+        "import sys, xmtc.neural.heads.adaptive_scorer as c; print('torch' in sys.modules)\n"
         "from xmtc.neural.heads import AdaptiveLabelClusters; print('torch' in sys.modules)"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

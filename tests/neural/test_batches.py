@@ -94,7 +94,8 @@ def test_chunks_are_the_text_cut_in_order(count, room, most):
 
 
 def test_tokens_are_made_once_and_kept_by_content(tmp_path, monkeypatch):
-    texts, cut = ["alpha beta", "", "gamma \ud800"], Cut(8)
+    texts = ["alpha beta", "", "gamma \ud800"]
+    cut = Cut(8)
     made = tokenised(texts, TOKENIZER.backend_tokenizer, cut, tmp_path)
     monkeypatch.setattr(tokens_module, "tokenise", lambda *_: pytest.fail("tokenised again"))
     again = tokenised(texts, TOKENIZER.backend_tokenizer, cut, tmp_path)
@@ -109,7 +110,8 @@ def test_tokens_are_made_once_and_kept_by_content(tmp_path, monkeypatch):
 @pytest.mark.parametrize("family", ["bert", "xlnet"])
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=6))
 def test_a_layout_does_what_the_tokenizer_does(family, counts):
-    slow, texts = tiny_tokenizer(family), [numbered(count) for count in counts]
+    slow = tiny_tokenizer(family)
+    texts = [numbered(count) for count in counts]
     layout = Layout.of(slow)
     tokens = tokenise(texts, slow.backend_tokenizer, Cut(20))
     batch = layout.batch(tokens, list(range(len(texts))))
@@ -128,7 +130,8 @@ def test_a_layout_does_what_the_tokenizer_does(family, counts):
 def test_a_thinned_batch_has_some_tokens_in_their_order_and_always_cls(
     family, counts, share, frozen
 ):
-    slow, texts = tiny_tokenizer(family), [numbered(count) for count in counts]
+    slow = tiny_tokenizer(family)
+    texts = [numbered(count) for count in counts]
     tokens = tokenise(texts, slow.backend_tokenizer, Cut(20))
     whole = Layout.of(slow).batch(tokens, list(range(len(texts))))
     places = torch.arange(whole.ids.shape[1]).expand(whole.ids.shape)
@@ -138,7 +141,8 @@ def test_a_thinned_batch_has_some_tokens_in_their_order_and_always_cls(
     for count, kept in zip(counts, thin.mask.sum(1).tolist(), strict=True):
         assert kept == 1 or abs(kept - (count + 2) * share) < 0.501
     for row, real in enumerate(thin.mask.bool()):
-        kept, known = thin.ids[row][real].tolist(), iter(whole.ids[row].tolist())
+        kept = thin.ids[row][real].tolist()
+        known = iter(whole.ids[row].tolist())
         assert all(token in known for token in kept)  # in their order
         assert thin.ids[row, thin.cls[row]] == slow.cls_token_id
         assert real[thin.cls[row]]

@@ -19,15 +19,15 @@ from xmtc.data.planted import planted
 from xmtc.neural import devices, extra
 from xmtc.neural.batches.layout import Batch
 from xmtc.neural.batches.tokens import tokenise, tokenised
-from xmtc.neural.encoders import attention, frozen, places, transformer
-from xmtc.neural.encoders.encoder import make_encoder
+from xmtc.neural.encoders import attention_autotune, frozen, locate, transformer
 from xmtc.neural.encoders.frozen import FrozenSource, TokenSource, source_of
-from xmtc.neural.encoders.states import states_of
-from xmtc.neural.encoders.travel import encoder_arrays, encoder_from
-from xmtc.neural.encoders.words import BiLstm
+from xmtc.neural.encoders.serialize import encoder_arrays, encoder_from
+from xmtc.neural.encoders.text_encoder import make_encoder
+from xmtc.neural.encoders.token_states import states_of
+from xmtc.neural.encoders.word_encoders import BiLstm
 from xmtc.neural.settings import EncoderConfig
-from xmtc.neural.training import head_alone
-from xmtc.neural.training.head_alone import vectors_of
+from xmtc.neural.training import head_warmup
+from xmtc.neural.training.head_warmup import vectors_of
 
 TEXTS = ["alpha beta gamma", "", "sign0a zebra crossing with the stripes alpha", "delta " * 40]
 every_family = pytest.mark.parametrize("family", FAMILIES)
@@ -55,12 +55,14 @@ def test_the_vector_is_what_transformers_gives(folders, family, vector):
         with torch.no_grad():
             states = model(**inputs, output_hidden_states=True).hidden_states
         place = inputs["input_ids"][0].tolist().index(tokenizer.cls_token_id)
-        pooled = [state[0, place] if vector == "cls" else state[0].mean(0)
-                  for state in (states[-1], states[-2])]  # fmt: skip
+        pooled = [
+            state[0, place] if vector == "cls" else state[0].mean(0)
+            for state in (states[-1], states[-2])
+        ]
         np.testing.assert_allclose(encoder.encode([text])[0], torch.cat(pooled), atol=1e-5)
 
 
-@pytest.mark.parametrize("family", [*FAMILIES, *places.OWN])
+@pytest.mark.parametrize("family", [*FAMILIES, *locate.OWN])
 @pytest.mark.parametrize("long_texts", ["head", "chunks"])
 def test_a_batch_reads_like_its_texts_one_by_one(folders, family, long_texts):
     encoder = make_encoder(TEXTS, config_of(folders, family, long_texts=long_texts)).eval()
@@ -90,13 +92,16 @@ def test_what_was_read_of_more_texts_serves_for_some_of_them(
 ):
     config = config_of(folders, "bert", trainable_layers=1, long_texts=long_texts)
     encoder = make_encoder(TEXTS, config).eval()
-    whole, some = (source_of(encoder, tokenise(texts, encoder.tokenizer, encoder.cut), tmp_path)
-                   for texts in (TEXTS, [TEXTS[3], TEXTS[0], TEXTS[3]]))  # fmt: skip
+    whole, some = (
+        source_of(encoder, tokenise(texts, encoder.tokenizer, encoder.cut), tmp_path)
+        for texts in (TEXTS, [TEXTS[3], TEXTS[0], TEXTS[3]])
+    )
     assert len(list(tmp_path.glob("states-*.npy"))) == 1
-    there, here = whole.batch(np.array([3, 0, 3])), some.batch(np.arange(3))
+    there = whole.batch(np.array([3, 0, 3]))
+    here = some.batch(np.arange(3))
     assert (there.states == here.states).all()
     expected = vectors_of(whole, tmp_path)[[3, 0, 3]]
-    monkeypatch.setattr(head_alone, "_read", None)  # nothing is read again
+    monkeypatch.setattr(head_warmup, "_read", None)  # nothing is read again
     assert (vectors_of(some, tmp_path) == expected).all()
 
 
@@ -116,8 +121,9 @@ def test_layers_above_the_frozen_ones_are_not_computed_for_their_states(
     layers = transformer.layers_of(encoder.body.model)
     for number, layer in enumerate(layers):
         layer.attention.register_forward_pre_hook(lambda *_, number=number: calls.append(number))
-    frozen._states(encoder, 2, tokenise(TEXTS, encoder.tokenizer, encoder.cut), tmp_path, "fp32",
-                   "below")  # fmt: skip
+    frozen._states(
+        encoder, 2, tokenise(TEXTS, encoder.tokenizer, encoder.cut), tmp_path, "fp32", "below"
+    )
     assert set(calls) == {0, 1}
 
 
@@ -142,8 +148,10 @@ def test_frozen_layers_read_in_the_precision_that_is_asked_for(folders, tmp_path
     rough = source_of(encoder, tokens, tmp_path, "bf16")
     assert not (rough.states == exact.states).all()  # one does not serve for the other
     np.testing.assert_allclose(rough.states, exact.states, atol=0.1)
-    vectors = [vectors_of(TokenSource(encoder, tokens, precision), tmp_path)
-               for precision in ("fp32", "bf16")]  # fmt: skip
+    vectors = [
+        vectors_of(TokenSource(encoder, tokens, precision), tmp_path)
+        for precision in ("fp32", "bf16")
+    ]
     assert (vectors[0] != vectors[1]).any()
     np.testing.assert_allclose(*vectors, atol=0.1)
 
@@ -191,8 +199,9 @@ def test_a_disk_without_room_for_the_states_is_an_error_that_says_so(
     assert not list(tmp_path.glob("states-*"))
 
 
-@pytest.mark.parametrize("changes", [{"vector": "pooler", "layers": 2},
-                                     {"vector": "pooler", "name": "cnn"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "changes", [{"vector": "pooler", "layers": 2}, {"vector": "pooler", "name": "cnn"}]
+)
 def test_a_pooler_where_there_is_none_is_refused(changes):
     with pytest.raises(xmtc.ConfigError, match="pooler"):
         make_encoder(TEXTS, EncoderConfig(**changes))
@@ -208,12 +217,12 @@ def test_more_layers_than_there_are_is_all_of_them(folders):
     assert make_encoder([], config_of(folders, "bert", layers=99)).dim == 4 * 32
 
 
-@pytest.mark.parametrize("family", [*FAMILIES, *places.OWN])
+@pytest.mark.parametrize("family", [*FAMILIES, *locate.OWN])
 def test_a_saved_encoder_needs_nothing_but_its_arrays(folders, family):
     data = planted(texts=3)
     encoder = make_encoder(TEXTS, config_of(folders, family)).eval()
     parts = Parts({}, data.labels, data.trained_on(), encoder_arrays(encoder, "encoder"))
-    config = replace(encoder.config, name=family if family in places.OWN else "/nowhere")
+    config = replace(encoder.config, name=family if family in locate.OWN else "/nowhere")
     loaded = encoder_from(parts, "encoder", config)
     assert (loaded.encode(TEXTS) == encoder.encode(TEXTS)).all()
 
@@ -260,7 +269,8 @@ def tiny_one(folders):
 
 
 def refused(folders, changes):
-    data, encoder = planted(texts=3), tiny_one(folders)
+    data = planted(texts=3)
+    encoder = tiny_one(folders)
     arrays = {**encoder_arrays(encoder, "encoder"), **changes}
     with pytest.raises(xmtc.StoreError):
         encoder_from(Parts({}, data.labels, data.trained_on(), arrays), "encoder", encoder.config)
@@ -291,7 +301,7 @@ def test_encoders_in_the_hub_cache_are_listed(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     assert run(["encoders"]) == 0
     listed = capfd.readouterr().out
-    assert all(name in listed for name in ("owner/name", "minilm", *places.OWN))
+    assert all(name in listed for name in ("owner/name", "minilm", *locate.OWN))
     assert make_encoder([], EncoderConfig("owner/name", max_tokens=16)).dim == 32
 
 
@@ -309,11 +319,11 @@ def test_what_the_hub_cache_has_in_part_is_not_listed_and_the_error_says_what_is
     cached("old", config__json=typed, pytorch_model__bin="")
     cached("large", config__json=typed, model__safetensors__index__json="{}")
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
-    listed = [each.name for each in places.usable()]
+    listed = [each.name for each in locate.usable()]
     assert [name for name in listed if "/" in name] == ["owner/large"]
     for name, lacks in (("empty", "model_type"), ("old", r"model\.safetensors")):
         with pytest.raises(xmtc.ConfigError, match=f"not whole: .*lacks .*{lacks}.*hf download"):
-            places.find(f"owner/{name}")
+            locate.find(f"owner/{name}")
 
 
 def test_without_torch_the_error_says_what_to_install(monkeypatch):
@@ -326,7 +336,9 @@ def measured(folders, family, cache, trainable=2):
     config = config_of(folders, family, attention="measured", trainable_layers=trainable)
     encoder = make_encoder(TEXTS, config)
     source = source_of(encoder, tokenise(TEXTS, encoder.tokenizer, encoder.cut), cache)
-    attention.use_fastest(encoder, source, [np.array([1]), np.array([0, 2]), np.array([3])], cache)
+    attention_autotune.use_fastest(
+        encoder, source, [np.array([1]), np.array([0, 2]), np.array([3])], cache
+    )
     return encoder, source
 
 
@@ -335,17 +347,18 @@ def test_attention_is_what_was_fastest_for_that_length(folders, tmp_path, monkey
     tried = []
 
     def seconds(encoder, batch, _):  # eager wins for the short, sdpa for the long
-        short, way = batch.mask.shape[1] <= 2, encoder.body.way
+        short = batch.mask.shape[1] <= 2
+        way = encoder.body.way
         tried.append(way)
         return 1.0 if (way == "eager") == short else 2.0
 
-    monkeypatch.setattr(attention, "seconds_of", seconds)
+    monkeypatch.setattr(attention_autotune, "seconds_of", seconds)
     encoder, source = measured(folders, "bert", tmp_path, trainable)
     assert encoder.body.fastest == {2: "eager", 16: "sdpa"}
     for rows, way in (([1], "eager"), ([3], "sdpa"), ([1, 0], "sdpa"), ([1], "eager")):
         source.encoder(source.batch(np.array(rows)))
         assert source.encoder.body.way == way
-    assert tried.count("sdpa") == tried.count("eager") == 2 * attention.ROUNDS
+    assert tried.count("sdpa") == tried.count("eager") == 2 * attention_autotune.ROUNDS
     encoder.finish()
     assert (encoder.body.fastest, encoder.body.way) == ({}, "sdpa")
 
@@ -355,14 +368,14 @@ def test_attention_is_measured_once_in_a_run(folders, tmp_path, monkeypatch):
     first, source = measured(folders, "bert", tmp_path)
     assert (torch.random.get_rng_state() == chance).all()
     assert all(p.grad is None for p in source.encoder.parameters())
-    monkeypatch.setattr(attention, "seconds_of", lambda *_: pytest.fail("measured again"))
+    monkeypatch.setattr(attention_autotune, "seconds_of", lambda *_: pytest.fail("measured again"))
     again, _ = measured(folders, "bert", tmp_path)
     assert again.body.fastest == first.body.fastest
     assert set(first.body.fastest.values()) <= {"sdpa", "eager"}
 
 
 def test_an_encoder_with_one_kind_of_attention_is_not_measured(folders, tmp_path, monkeypatch):
-    monkeypatch.setattr(attention, "seconds_of", lambda *_: pytest.fail("measured"))
+    monkeypatch.setattr(attention_autotune, "seconds_of", lambda *_: pytest.fail("measured"))
     encoder, _ = measured(folders, "xlnet", tmp_path)
     assert encoder.body.fastest == {}
 
@@ -398,7 +411,8 @@ def test_little_is_read_by_one_thread_and_more_by_all(folders, monkeypatch):
         (bert, bert.encode),
         (bilstm, lambda texts: next(states_of([bilstm], texts))[1].states[0]),
     ):
-        used, read = [], []
+        used = []
+        read = []
         encoder.body.register_forward_hook(
             lambda *_, used=used: used.append(torch.get_num_threads())
         )

@@ -12,16 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xmtc.core.arrays import csr_of_rows
-from xmtc.kernels.dense import chosen_dots
+from xmtc.kernels.dense_scores import chosen_dots
 from xmtc.neural.heads.chunked import Chunked
+from xmtc.neural.heads.dense_scorer import Bottleneck, DenseScorer, Standard
 from xmtc.neural.heads.flat import Flat, log_odds
-from xmtc.neural.heads.scorer import Bottleneck, DenseScorer, Standard
 from xmtc.neural.settings import TrainingConfig
-from xmtc.neural.training.optimiser import Optimiser
+from xmtc.neural.training.optimizer import Optimiser
 
 
 def both(labels, chunk, mean, dim=5):
-    flat, chunked = Flat(dim, labels, mean), Chunked(dim, labels, mean, chunk)
+    flat = Flat(dim, labels, mean)
+    chunked = Chunked(dim, labels, mean, chunk)
     with torch.no_grad():
         for place, (weights, bias) in enumerate(zip(chunked.weights, chunked.biases, strict=True)):
             start = place * chunk
@@ -60,7 +61,8 @@ def test_chunks_give_the_same_loss_and_the_same_steps(labels, chunk, mean, seed)
             optimiser.step(torch.amp.GradScaler("cpu", enabled=False))
     torch.testing.assert_close(chunked.last, flat.last)
     torch.testing.assert_close(chunked.seen.grad, flat.seen.grad)
-    ours, theirs = chunked.scorers()[0], flat.scorers()[0]
+    ours = chunked.scorers()[0]
+    theirs = flat.scorers()[0]
     np.testing.assert_allclose(ours.weights, theirs.weights, atol=1e-5)
     np.testing.assert_allclose(ours.bias, theirs.bias, atol=1e-5)
     assert all(parameter.grad is None for parameter in chunked.parameters())
@@ -98,7 +100,7 @@ import xmtc.neural
 from xmtc.core.arrays import csr_of_rows
 from xmtc.neural.heads.{module} import {head}
 from xmtc.neural.settings import TrainingConfig
-from xmtc.neural.training.optimiser import Optimiser
+from xmtc.neural.training.optimizer import Optimiser
 from xmtc.core.tree import LabelTree
 
 labels, dim = 1_000_000, 256
@@ -161,7 +163,8 @@ def test_vectors_that_are_all_the_same_have_a_standard():
 def test_a_layer_that_changes_at_once_can_be_taught_twice():
     """The first optimiser must not go on changing it beside the second."""
     head = Chunked(3, 5, False, chunk=2)
-    part, config = {"head": (head, 0.1)}, TrainingConfig()
+    part = {"head": (head, 0.1)}
+    config = TrainingConfig()
     first = Optimiser(part, config)
     first.let_go()
     second = Optimiser(part, config)

@@ -55,17 +55,25 @@ def settings_of(clusters):
 
 def started(folder, settings, processes, chunk=0, kill_at=-1):
     """What each process ended with, and what it printed."""
-    command = [sys.executable, "-c", PROGRAM, json.dumps(settings), str(folder), str(chunk),
-               str(kill_at)]  # fmt: skip
+    command = [
+        sys.executable,
+        "-c",
+        PROGRAM,
+        json.dumps(settings),
+        str(folder),
+        str(chunk),
+        str(kill_at),
+    ]
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(processes)}
     children = [
-        subprocess.Popen(command, env={**os.environ, **common, "RANK": str(rank)},
-                         stdout=subprocess.PIPE)
+        subprocess.Popen(
+            command, env={**os.environ, **common, "RANK": str(rank)}, stdout=subprocess.PIPE
+        )
         for rank in range(processes)
-    ]  # fmt: skip
+    ]
     printed = [child.communicate(timeout=240)[0] for child in children]
     return [child.returncode for child in children], printed
 
@@ -100,11 +108,13 @@ def sharded(settings, **others):
 
 @pytest.mark.parametrize(
     ("clusters", "chunk", "loss"),
-    [pytest.param(False, 0, "sum", id="plain", marks=pytest.mark.slow),
-     pytest.param(False, 3, "sum", id="chunks"),
-     pytest.param(True, 0, "sum", id="clusters"),
-     pytest.param(True, 0, "mean", id="clusters-mean", marks=pytest.mark.slow)],
-)  # fmt: skip
+    [
+        pytest.param(False, 0, "sum", id="plain", marks=pytest.mark.slow),
+        pytest.param(False, 3, "sum", id="chunks"),
+        pytest.param(True, 0, "sum", id="clusters"),
+        pytest.param(True, 0, "mean", id="clusters-mean", marks=pytest.mark.slow),
+    ],
+)
 def test_each_process_can_hold_its_rows_of_the_label_side_only(tmp_path, clusters, chunk, loss):
     settings = {**settings_of(clusters), "loss": loss}
     [[numbers, remembered, scores]] = trained(tmp_path / "1", settings, 1, chunk)

@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
-from xmtc.neural.encoders.quantised import LARGEST, quantised  # noqa: E402
+from xmtc.neural.encoders.quantized import LARGEST, quantised  # noqa: E402
 
 
 @pytest.mark.parametrize("seed", range(5))

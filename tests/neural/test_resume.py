@@ -23,8 +23,15 @@ from xmtc.neural.devices import seeded
 from xmtc.neural.settings import TrainingConfig
 from xmtc.neural.training.loop import fit
 
-SETTINGS = {"epochs": 3, "average_from": 1, "average_every": 2, "checkpoint_seconds": 0.0,
-            "accumulate": 2, "patience": 9, "dropout_off_after_validation": True}  # fmt: skip
+SETTINGS = {
+    "epochs": 3,
+    "average_from": 1,
+    "average_every": 2,
+    "checkpoint_seconds": 0.0,
+    "accumulate": 2,
+    "patience": 9,
+    "dropout_off_after_validation": True,
+}
 METRICS = [3.0, 5.0, 4.0]
 
 
@@ -46,9 +53,11 @@ def trained(task, kill_at=None, key="key", **others):
     return weights(task)
 
 
-@given(kills=st.lists(st.integers(1, 15), min_size=1, max_size=3, unique=True).map(sorted),
-       seconds=st.sampled_from([0.0, 1e9]),
-       precision=st.sampled_from(["fp32", "fp16"]))  # fmt: skip
+@given(
+    kills=st.lists(st.integers(1, 15), min_size=1, max_size=3, unique=True).map(sorted),
+    seconds=st.sampled_from([0.0, 1e9]),
+    precision=st.sampled_from(["fp32", "fp16"]),
+)
 @settings(max_examples=10)
 def test_killed_at_any_step_the_weights_are_the_same(tmp_path_factory, kills, seconds, precision):
     whole = trained(toy(), precision=precision)

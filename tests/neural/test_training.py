@@ -20,13 +20,13 @@ from xmtc.core import run
 from xmtc.data.planted import planted
 from xmtc.neural.batches.tokens import tokenise
 from xmtc.neural.devices import seeded
-from xmtc.neural.encoders.encoder import make_encoder
 from xmtc.neural.encoders.frozen import TokenSource
+from xmtc.neural.encoders.text_encoder import make_encoder
 from xmtc.neural.settings import EncoderConfig, TrainingConfig
-from xmtc.neural.training import head_alone, log, loop
+from xmtc.neural.training import head_warmup, log, loop
 from xmtc.neural.training.averaging import Average
 from xmtc.neural.training.loop import fit
-from xmtc.neural.training.optimiser import Optimiser
+from xmtc.neural.training.optimizer import Optimiser
 from xmtc.neural.training.schedule import constant, linear
 
 
@@ -74,7 +74,8 @@ def test_biases_and_norms_do_not_decay_whatever_they_are_called():
     class Odd(nn.Module):
         def __init__(self):
             super().__init__()
-            self.layer_norm, self.dense = nn.LayerNorm(3), nn.Linear(3, 2)
+            self.layer_norm = nn.LayerNorm(3)
+            self.dense = nn.Linear(3, 2)
             self.labels = nn.Embedding(5, 2, sparse=True)
 
     odd = Odd()
@@ -86,9 +87,11 @@ def test_biases_and_norms_do_not_decay_whatever_they_are_called():
         for p in group["params"]
     }
     assert found == {
-        id(odd.dense.weight): (1.0, 0.1), id(odd.dense.bias): (1.0, 0.0),
-        id(odd.layer_norm.weight): (2.0, 0.0), id(odd.layer_norm.bias): (2.0, 0.0),
-    }  # fmt: skip
+        id(odd.dense.weight): (1.0, 0.1),
+        id(odd.dense.bias): (1.0, 0.0),
+        id(odd.layer_norm.weight): (2.0, 0.0),
+        id(odd.layer_norm.bias): (2.0, 0.0),
+    }
     assert [id(p) for p in rows.param_groups[0]["params"]] == [id(odd.labels.weight)]
 
 
@@ -133,8 +136,9 @@ def test_dropout_goes_off_after_a_validation_until_the_epoch_ends_if_asked_to():
             seen.append(self.net.training)
             return super().loss(rows)
 
-    fitted(Watched(metrics=[1.0] * 9), epochs=2, validate_every=4,
-           dropout_off_after_validation=True)  # fmt: skip
+    fitted(
+        Watched(metrics=[1.0] * 9), epochs=2, validate_every=4, dropout_off_after_validation=True
+    )
     assert seen == [True, True, True, True, False, False] * 2
     seen.clear()
     fitted(Watched(metrics=[1.0] * 9), epochs=2, validate_every=4)
@@ -166,7 +170,8 @@ def test_a_loss_that_is_no_number_names_the_batch():
 @pytest.mark.parametrize("clip", [0.0, 1.0])
 def test_a_gradient_that_is_no_number_names_the_batch_and_changes_nothing(clip):
     task = Toy(dropout=0.0)
-    start, real = weights(task), task.loss
+    start = weights(task)
+    real = task.loss
 
     def steep(rows):  # 0 in value, without end in slope
         return real(rows) + (task.net(task.inputs[rows]).sum() * 0).abs().sqrt()
@@ -182,14 +187,16 @@ def test_the_gradient_is_as_long_as_is_allowed():
     layer = nn.Linear(3, 2)
     optimiser = Optimiser({"net": (layer, 0.1)}, TrainingConfig())
     for longest, expected in ((0.5, 0.5), (1e6, 4.0), (0.0, 4.0)):
-        layer.weight.grad, layer.bias.grad = torch.full((2, 3), 1.0), torch.full((2,), 5**0.5)
+        layer.weight.grad = torch.full((2, 3), 1.0)
+        layer.bias.grad = torch.full((2,), 5**0.5)
         assert optimiser.clip(longest) == pytest.approx(4.0)
         both = torch.cat([layer.weight.grad.flatten(), layer.bias.grad])
         assert both.norm().item() == pytest.approx(expected, rel=1e-4)
 
 
 def test_without_clipping_steps_are_longer():
-    clipped, free = Toy(dropout=0.0), Toy(dropout=0.0)
+    clipped = Toy(dropout=0.0)
+    free = Toy(dropout=0.0)
     start = weights(Toy(dropout=0.0))
     fitted(clipped, clip=1e-9, epochs=1)
     fitted(free, clip=0.0, epochs=1)
@@ -215,7 +222,8 @@ def test_a_run_leaves_a_log_and_curves(tmp_path):
 
 
 def test_the_bar_says_loss_quality_speed_and_time_to_the_end(monkeypatch):
-    said, clock = [], iter(range(10**6))
+    said = []
+    clock = iter(range(10**6))
 
     @contextmanager
     def bar(title, total):
@@ -224,8 +232,9 @@ def test_the_bar_says_loss_quality_speed_and_time_to_the_end(monkeypatch):
     monkeypatch.setattr(loop, "step", bar)
     monkeypatch.setattr(log, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     fitted(Toy(metrics=[12.5, 25.0]), epochs=2)  # 24 texts in steps of 4, one second each
-    first, second = ([note for title, note in said if title == f"epoch {n} of 2" and note]
-                     for n in (1, 2))  # fmt: skip
+    first, second = (
+        [note for title, note in said if title == f"epoch {n} of 2" and note] for n in (1, 2)
+    )
     assert all(note.startswith("loss ") and "4 texts/s" in note for note in first + second)
     assert not any("P@5" in note for note in first)  # nothing is measured yet
     assert all("P@5 12.5" in note for note in second)
@@ -238,7 +247,9 @@ def test_tensorboard_gets_every_figure_where_it_is_installed(tmp_path, monkeypat
 
     class Board:
         def __init__(self, folder):
-            self.folder, self.scalars, self.closed = folder, [], False
+            self.folder = folder
+            self.scalars = []
+            self.closed = False
             boards.append(self)
 
         def add_scalar(self, name, value, step):
@@ -256,7 +267,10 @@ def test_tensorboard_gets_every_figure_where_it_is_installed(tmp_path, monkeypat
     assert board.closed
     assert [step for name, _, step in board.scalars if name == "loss"] == list(range(1, 19))
     assert [(value, step) for name, value, step in board.scalars if name == "P@5"] == [
-        (1.0, 6), (2.0, 12), (3.0, 18)]  # fmt: skip
+        (1.0, 6),
+        (2.0, 12),
+        (3.0, 18),
+    ]
 
 
 def test_without_tensorboard_training_works_all_the_same(tmp_path, monkeypatch):
@@ -283,13 +297,14 @@ def test_vectors_that_another_process_put_together_meanwhile_are_taken(tmp_path,
     texts = planted(texts=9).texts
     encoder = make_encoder(texts, EncoderConfig(name="cnn", max_tokens=16)).eval()
     source = TokenSource(encoder, tokenise(texts, encoder.tokenizer, encoder.cut))
-    expected, real = head_alone._read(source, np.arange(9)), head_alone._read_part
+    expected = head_warmup._read(source, np.arange(9))
+    real = head_warmup._read_part
 
     def overtaken(source, rows, path):
         real(source, rows, path)
         np.save(path.with_name(path.name.replace("-0.npy", ".npy")), expected)
         path.unlink()
 
-    monkeypatch.setattr(head_alone, "_read_part", overtaken)
-    assert (head_alone.vectors_of(source, tmp_path) == expected).all()
+    monkeypatch.setattr(head_warmup, "_read_part", overtaken)
+    assert (head_warmup.vectors_of(source, tmp_path) == expected).all()
     assert len(list(tmp_path.glob("vectors-*.npy"))) == 1

@@ -8,19 +8,25 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from xmtc.neural.batches.tokens import Cut, tokenise  # noqa: E402
-from xmtc.neural.encoders import encoder as encoders  # noqa: E402
-from xmtc.neural.encoders import words  # noqa: E402
-from xmtc.neural.encoders.word_vectors import place_words, weights_of  # noqa: E402
+from xmtc.neural.encoders import text_encoder as encoders  # noqa: E402
+from xmtc.neural.encoders import word_encoders  # noqa: E402
+from xmtc.neural.encoders.lsa_init import place_words, weights_of  # noqa: E402
 from xmtc.neural.settings import EncoderConfig  # noqa: E402
 
-SEA, MONEY = "ship harbour captain anchor", "bank loan interest coin"
-TEXTS = [f"{first} {second}" for topic in (SEA, MONEY) for first in topic.split()
-         for second in topic.split() if first != second]  # fmt: skip
+SEA = "ship harbour captain anchor"
+MONEY = "bank loan interest coin"
+TEXTS = [
+    f"{first} {second}"
+    for topic in (SEA, MONEY)
+    for first in topic.split()
+    for second in topic.split()
+    if first != second
+]
 
 
 def placed(texts, width=4):
     """Words and their vectors, in alphabetical order."""
-    tokenizer = words.word_tokenizer(texts, 100)
+    tokenizer = word_encoders.word_tokenizer(texts, 100)
     vocabulary = tokenizer.get_vocab()
     torch.manual_seed(0)
     table = torch.zeros(len(vocabulary), width)
@@ -42,7 +48,7 @@ def test_words_of_the_same_texts_lie_nearer_than_others():
 
 
 def test_they_are_the_singular_vectors_by_the_root_of_their_strength():
-    tokenizer = words.word_tokenizer(TEXTS, 100)
+    tokenizer = word_encoders.word_tokenizer(TEXTS, 100)
     weights = weights_of(tokenise(TEXTS, tokenizer, Cut(50)), 11).toarray()
     _, strengths, directions = np.linalg.svd(weights, full_matrices=False)
     found = placed(TEXTS, 2)
@@ -70,4 +76,4 @@ def test_encoders_of_words_begin_with_them(name, monkeypatch):
     table = encoder.body.words.weight.detach().numpy()
     ship, harbour, coin = (table[vocabulary[word]] for word in ("ship", "harbour", "coin"))
     assert likeness(ship, harbour) > likeness(ship, coin) + 0.1
-    assert not table[words.PAD].any()
+    assert not table[word_encoders.PAD].any()

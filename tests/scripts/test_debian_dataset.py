@@ -59,7 +59,8 @@ class Lists:
 
     def write(self):
         self.folder.mkdir(exist_ok=True)
-        packages, translation = self.folder / "Packages", self.folder / "Translation-en"
+        packages = self.folder / "Packages"
+        translation = self.folder / "Translation-en"
         packages.write_text("\n\n".join(self.packages) + "\n", encoding="utf-8")
         translation.write_text("\n\n".join(self.translations) + "\n", encoding="utf-8")
         return packages, translation

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from xmtc.core.arrays import as_csr
-from xmtc.text.joined import joined
+from xmtc.text.concat import joined
 
 WORDS = as_csr(np.array([[3.0, 0, 4], [0, 0, 0], [0, 2, 0]]))
 VECTORS = np.array([[1.0, 1], [0, -5], [0, 0]], np.float32)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xmtc.core.arrays import as_csr
-from xmtc.text.strongest import strongest
+from xmtc.text.top_terms import strongest
 
 
 @given(st.integers(0, 999), st.integers(1, 9))

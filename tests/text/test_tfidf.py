@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 import xmtc
 from xmtc.core.errors import ConfigError, DataError
 from xmtc.core.parts import Parts
-from xmtc.text import alphabet, tfidf
+from xmtc.text import tfidf, unicode_tables
 from xmtc.text.encoder import GivenFeatures
 from xmtc.text.tfidf import TfidfConfig
 
@@ -42,13 +42,19 @@ SETTINGS = [
     ({"min_word": 1}, {"token_pattern": r"(?u)\b\w+\b"}),
     ({"min_word": 4}, {"token_pattern": r"(?u)\b\w\w\w\w+\b"}),
     ({"unit_length": False}, {"norm": None}),
-    ({"analyzer": "char", "min_ngram": 1, "max_ngram": 1},
-     {"analyzer": "char_wb", "ngram_range": (1, 1)}),
-    ({"analyzer": "char", "min_ngram": 2, "max_ngram": 5},
-     {"analyzer": "char_wb", "ngram_range": (2, 5)}),
-    ({"analyzer": "char", "min_ngram": 12, "max_ngram": 14},
-     {"analyzer": "char_wb", "ngram_range": (12, 14)}),
-]  # fmt: skip
+    (
+        {"analyzer": "char", "min_ngram": 1, "max_ngram": 1},
+        {"analyzer": "char_wb", "ngram_range": (1, 1)},
+    ),
+    (
+        {"analyzer": "char", "min_ngram": 2, "max_ngram": 5},
+        {"analyzer": "char_wb", "ngram_range": (2, 5)},
+    ),
+    (
+        {"analyzer": "char", "min_ngram": 12, "max_ngram": 14},
+        {"analyzer": "char_wb", "ngram_range": (12, 14)},
+    ),
+]
 
 
 def theirs(texts, options):
@@ -111,14 +117,15 @@ def test_learning_and_encoding_say_the_same(texts, buckets):
 
 
 def test_every_character_is_lowered_and_classified_as_python_does():
-    words, visible = alphabet.words(True), alphabet.visible(True)
+    words = unicode_tables.words(True)
+    visible = unicode_tables.visible(True)
     for point in range(sys.maxunicode + 1):
         char = chr(point)
         inside = char.isalnum() or char == "_"
         if point < len(words):
             assert (words[point] >= 0) == inside
             assert (visible[point] >= 0) == (not char.isspace())
-            if inside and char not in alphabet.IRREGULAR:
+            if inside and char not in unicode_tables.IRREGULAR:
                 assert chr(words[point]) == char.lower()
         else:
             assert not inside
@@ -195,10 +202,19 @@ def test_a_model_of_given_features_reads_narrower_rows_too():
 
 @pytest.mark.parametrize(
     "bad",
-    [{"min_ngram": 0}, {"min_ngram": 3, "max_ngram": 2}, {"max_ngram": 99}, {"min_df": 0},
-     {"max_df": 0.0}, {"max_df": 1.5}, {"max_features": 0}, {"hash_buckets": -1}, {"min_word": 0}],
+    [
+        {"min_ngram": 0},
+        {"min_ngram": 3, "max_ngram": 2},
+        {"max_ngram": 99},
+        {"min_df": 0},
+        {"max_df": 0.0},
+        {"max_df": 1.5},
+        {"max_features": 0},
+        {"hash_buckets": -1},
+        {"min_word": 0},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_impossible_settings_are_refused(bad):
     with pytest.raises(ConfigError, match=next(iter(bad)).split("_")[1]):
         TfidfConfig(**bad)
@@ -213,8 +229,14 @@ def test_a_saved_vocabulary_with_a_twin_is_refused(tmp_path):
     terms = b"aabbaalonger_than_seven"
     arrays["encoder.terms"] = np.frombuffer(terms, np.uint8)
     arrays["encoder.term_starts"] = np.array([0, 2, 4, 6, len(terms)])
-    twin = type("Twin", (), {"kind": "one_vs_all", "to_parts": lambda self: Parts(
-        parts.settings, parts.labels, parts.trained_on, arrays)})()  # fmt: skip
+    twin = type(
+        "Twin",
+        (),
+        {
+            "kind": "one_vs_all",
+            "to_parts": lambda self: Parts(parts.settings, parts.labels, parts.trained_on, arrays),
+        },
+    )()
     xmtc.save(twin, tmp_path / "model")
     with pytest.raises(xmtc.StoreError, match="twice"):
         xmtc.load(tmp_path / "model")

@@ -121,8 +121,10 @@ def _sentence(error: BaseException) -> str:
     if isinstance(error, XmtcError):
         return _in_flags(str(error))
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return (f"{error.filename or 'a file'}: the disk is full. Make room and give the same "
-                "command again; what was finished is kept.")  # fmt: skip
+        return (
+            f"{error.filename or 'a file'}: the disk is full. Make room and give the same "
+            "command again; what was finished is kept."
+        )
     if isinstance(error, OSError):
         return f"{error.filename or 'file'}: {error.strerror or error}"
     return (

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from xmtc.cli.reading import read, reading_options
-from xmtc.cli.show import counted, json_option, megabytes, print_json, print_table
+from xmtc.cli.data_options import read, reading_options
+from xmtc.cli.output import counted, json_option, megabytes, print_json, print_table
 from xmtc.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from xmtc.models.combining import Learned
+    from xmtc.models.ensemble.combine import Learned
 
 HOWS = ("average", "logit", "sigmoid", "softmax", "rank_average", "round_robin")
 
@@ -19,29 +19,51 @@ HOWS = ("average", "logit", "sigmoid", "softmax", "rank_average", "round_robin")
 @click.command("combine")
 @click.argument("out", type=click.Path())
 @click.argument("models", nargs=-1, required=True, type=click.Path())
-@click.option("--how", default="average", show_default=True, type=click.Choice(HOWS),
-              help="How the members' rankings become one.")  # fmt: skip
-@click.option("--validation", "data", type=click.Path(),
-              help="Labelled texts that no model was trained on, to learn weights from.",
-              )  # fmt: skip
-@click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE",
-              help="A setting of `ensemble`, e.g. weights=0.7,0.3; repeatable.")  # fmt: skip
+@click.option(
+    "--how",
+    default="average",
+    show_default=True,
+    type=click.Choice(HOWS),
+    help="How the members' rankings become one.",
+)
+@click.option(
+    "--validation",
+    "data",
+    type=click.Path(),
+    help="Labelled texts that no model was trained on, to learn weights from.",
+)
+@click.option(
+    "--set",
+    "pairs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting of `ensemble`, e.g. weights=0.7,0.3; repeatable.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace a model that is already there.")
-@click.option("--split", default="validation", show_default=True,
-              help="Which part of a data folder.")  # fmt: skip
+@click.option(
+    "--split", default="validation", show_default=True, help="Which part of a data folder."
+)
 @reading_options
 @json_option
 def command(
-    out: str, models: tuple[str, ...], how: str, data: str | None, pairs: tuple[str, ...],
-    overwrite: bool, split: str, as_json: bool, **reading: Any,
-) -> None:  # fmt: skip
+    out: str,
+    models: tuple[str, ...],
+    how: str,
+    data: str | None,
+    pairs: tuple[str, ...],
+    overwrite: bool,
+    split: str,
+    as_json: bool,
+    **reading: Any,
+) -> None:
     """Combine trained MODELS into one that is saved to the folder OUT, with its members inside.
 
     They may be of any kind and know different labels. With --validation each gets the weight that
     suits these texts best: never worse on them than equal weights, nor than one model alone.
     """
+    from xmtc import api
     from xmtc.core import config, store
-    from xmtc.models import api, ensemble
+    from xmtc.models.ensemble import model as ensemble
 
     if len(models) < 2:
         raise ConfigError(
@@ -59,8 +81,13 @@ def command(
         combined = ensemble.weighted(members, found.weights, settings)
     api.save(combined, out, overwrite)
     size = store.size_on_disk(out)
-    result = {"folder": out, "members": len(combined.members), "labels": len(combined.labels),
-              "how": settings.how, "bytes": size}  # fmt: skip
+    result = {
+        "folder": out,
+        "members": len(combined.members),
+        "labels": len(combined.labels),
+        "how": settings.how,
+        "bytes": size,
+    }
     if as_json:
         print_json(result | (_plain(found, models, settings.metric) if found else {}))
         return
@@ -75,10 +102,12 @@ def command(
 
 def _plain(found: Learned, models: tuple[str, ...], metric: str) -> dict[str, Any]:
     return {
-        "weights": dict(zip(models, found.weights, strict=True)), "metric": metric,
+        "weights": dict(zip(models, found.weights, strict=True)),
+        "metric": metric,
         "alone": dict(zip(models, found.alone, strict=True)),
-        "equal_weights": found.plain, "these_weights": found.figure,
-    }  # fmt: skip
+        "equal_weights": found.plain,
+        "these_weights": found.figure,
+    }
 
 
 def _print(found: Learned, models: tuple[str, ...], metric: str) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from xmtc.cli.reading import read, reading_options
-from xmtc.cli.show import json_option, print_json, print_table
+from xmtc.cli.data_options import read, reading_options
+from xmtc.cli.output import json_option, print_json, print_table
 from xmtc.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,44 +20,78 @@ NOTHING = ["–"]  # the recall of labels of which there are none to find
 
 @click.command("compare")
 @click.argument("models", nargs=-1, required=True, type=click.Path())
-@click.option("--test", "data", required=True, type=click.Path(),
-              help="Labelled texts that no model was trained on.")  # fmt: skip
+@click.option(
+    "--test",
+    "data",
+    required=True,
+    type=click.Path(),
+    help="Labelled texts that no model was trained on.",
+)
 @click.option("-k", "ks", multiple=True, type=click.IntRange(1), help="Cut-offs; default 1 3 5.")
-@click.option("--resamples", default=1000, show_default=True, type=click.IntRange(20),
-              help="How many bootstrap samples of the texts are drawn.")  # fmt: skip
-@click.option("--family", default="default", show_default=True,
-              type=click.Choice(["default", "wikipedia", "amazon"]),
-              help="Propensity constants of PSP, by the kind of data set.")  # fmt: skip
-@click.option("--top", default=5, show_default=True, type=click.IntRange(0),
-              help="How many labels and texts of each kind to show.")  # fmt: skip
-@click.option("--different-labels", is_flag=True,
-              help="Allow models that know different labels; what one lacks it misses.",
-              )  # fmt: skip
+@click.option(
+    "--resamples",
+    default=1000,
+    show_default=True,
+    type=click.IntRange(20),
+    help="How many bootstrap samples of the texts are drawn.",
+)
+@click.option(
+    "--family",
+    default="default",
+    show_default=True,
+    type=click.Choice(["default", "wikipedia", "amazon"]),
+    help="Propensity constants of PSP, by the kind of data set.",
+)
+@click.option(
+    "--top",
+    default=5,
+    show_default=True,
+    type=click.IntRange(0),
+    help="How many labels and texts of each kind to show.",
+)
+@click.option(
+    "--different-labels",
+    is_flag=True,
+    help="Allow models that know different labels; what one lacks it misses.",
+)
 @click.option("--html", "html_file", type=click.Path(), help="Also write a report with plots here.")
 @click.option("--overwrite", is_flag=True, help="Replace a report that is already there.")
 @click.option("--split", default="test", show_default=True, help="Which part of a data folder.")
 @reading_options
 @json_option
 def command(
-    models: tuple[str, ...], data: str, ks: tuple[int, ...], resamples: int, family: str, top: int,
-    different_labels: bool, html_file: str | None, overwrite: bool, split: str, as_json: bool,
+    models: tuple[str, ...],
+    data: str,
+    ks: tuple[int, ...],
+    resamples: int,
+    family: str,
+    top: int,
+    different_labels: bool,
+    html_file: str | None,
+    overwrite: bool,
+    split: str,
+    as_json: bool,
     **reading: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Compare trained MODELS with the first of them: is a difference more than chance, and where?
 
     All rank the same texts. Intervals and p values are from a paired bootstrap over texts.
     """
-    from xmtc.models import api
-    from xmtc.models.comparing import compare
+    from xmtc import api
+    from xmtc.models.compare_models import compare
 
     _check(models, html_file, overwrite)
     dataset = read(data, split, **reading)
     names = models if as_json else _short_names(models)
     loaded = {name: api.load(model) for name, model in zip(names, models, strict=True)}
     found = compare(
-        loaded, dataset, ks or (1, 3, 5), different_labels=different_labels, resamples=resamples,
+        loaded,
+        dataset,
+        ks or (1, 3, 5),
+        different_labels=different_labels,
+        resamples=resamples,
         family=family,
-    )  # fmt: skip
+    )
     if html_file:  # first, so that it is there when what reads our output stops early
         _write(found, html_file, top)
     if as_json:
@@ -95,7 +129,7 @@ def _short_names(models: tuple[str, ...]) -> list[str]:
 
 
 def _write(found: Comparison, path: str, most: int) -> None:
-    from xmtc.evaluation.page import page_of
+    from xmtc.evaluation.html_report import page_of
 
     Path(path).write_text(page_of(found, _shown(found), most), encoding="utf-8")
 
@@ -105,7 +139,7 @@ def _shown(found: Comparison) -> list[str]:
 
 
 def _print(found: Comparison, top: int) -> None:
-    from xmtc.evaluation.page import metric_table, summary
+    from xmtc.evaluation.html_report import metric_table, summary
 
     click.echo(f"{summary(found)}\n")
     for model in found.versus:
@@ -116,40 +150,51 @@ def _print(found: Comparison, top: int) -> None:
 
 
 def _print_bands(found: Comparison, model: str) -> None:
-    from xmtc.evaluation.page import beside
+    from xmtc.evaluation.html_report import beside
 
     versus = found.versus[model].bands
-    first, recall = found.models[0], f"R@{found.k}"
+    first = found.models[0]
+    recall = f"R@{found.k}"
     pairs = zip(found.bands[first], found.bands[model], strict=True)
     rows = [
-        [mine.name, f"{mine.positives:,}",
-         *(beside(mine.recall[recall], other.recall[recall], versus[mine.name])
-           if mine.positives else NOTHING * 4)]
+        [
+            mine.name,
+            f"{mine.positives:,}",
+            *(
+                beside(mine.recall[recall], other.recall[recall], versus[mine.name])
+                if mine.positives
+                else NOTHING * 4
+            ),
+        ]
         for mine, other in pairs
-    ]  # fmt: skip
+    ]
     title = f"Recall among the first {found.k}, by how often training saw the label"
     print_table(["labels", "in the truth", first, model, "difference", "p"], rows, title)
 
 
 def _print_texts(found: Comparison, model: str, top: int) -> None:
-    versus, first = found.versus[model], found.models[0]
+    versus = found.versus[model]
+    first = found.models[0]
     click.echo(
         f"First label right: both {versus.both_right:,}, only {model} {len(versus.won):,}, "
         f"only {first} {len(versus.lost):,}, neither {versus.neither_right:,}\n"
     )
     for title, examples in zip((model, first), found.examples(model, top), strict=True):
         rows = [
-            [_short(each.text, 60), _short("; ".join(each.relevant), 40),
-             *(_short("; ".join(names[:1]), 30) for names in each.answers.values())]
+            [
+                _short(each.text, 60),
+                _short("; ".join(each.relevant), 40),
+                *(_short("; ".join(names[:1]), 30) for names in each.answers.values()),
+            ]
             for each in examples
-        ]  # fmt: skip
+        ]
         if rows:
             columns = ["text", "relevant", first, model]
             print_table(columns, rows, f"Only {title} has the first label right", words=4)
 
 
 def _print_labels(found: Comparison, model: str, top: int) -> None:
-    from xmtc.evaluation.page import label_table
+    from xmtc.evaluation.html_report import label_table
 
     for title, labels in zip(("gains", "loses"), found.labels(model, top), strict=True):
         if labels:

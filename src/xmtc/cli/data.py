@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from xmtc.cli.reading import read, reading_options
-from xmtc.cli.show import counted, json_option, print_json, print_table
+from xmtc.cli.data_options import read, reading_options
+from xmtc.cli.output import counted, json_option, print_json, print_table
 from xmtc.core.errors import DataError
 
 MARKS = {"error": "✗", "warning": "!", "note": "·"}
@@ -67,23 +67,30 @@ def convert(source: str, target: str, split: str, overwrite: bool, **reading: An
         raise DataError(f"{target} is already there. Choose another name, or pass --overwrite.")
     dataset = read(source, split, **reading)
     write(dataset, target)
-    texts, labels = counted(len(dataset), "text"), counted(len(dataset.labels), "label")
+    texts = counted(len(dataset), "text")
+    labels = counted(len(dataset.labels), "label")
     click.echo(f"Wrote {texts} with {labels} to {target}")
 
 
 def _print_counts(file: str, diagnosis: Any) -> None:
-    texts, labels = counted(diagnosis.texts, "text"), counted(diagnosis.labels, "label")
+    texts = counted(diagnosis.texts, "text")
+    labels = counted(diagnosis.labels, "label")
     click.echo(f"{file}: {texts}, {labels}")
     rows = [
-        [name, f"{spread.mean:,.1f}", f"{spread.median:,.0f}", f"{spread.p95:,.0f}",
-         f"{spread.max:,}"]
+        [
+            name,
+            f"{spread.mean:,.1f}",
+            f"{spread.median:,.0f}",
+            f"{spread.p95:,.0f}",
+            f"{spread.max:,}",
+        ]
         for name, spread in (
             ("words per text", diagnosis.words_per_text),
             ("labels per text", diagnosis.labels_per_text),
             ("texts per label", diagnosis.texts_per_label),
         )
         if spread is not None
-    ]  # fmt: skip
+    ]
     print_table(["", "mean", "median", "95 %", "most"], rows)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from xmtc.cli.show import json_option, print_json, print_table
+from xmtc.cli.output import json_option, print_json, print_table
 
 KINDS = ("most_frequent", "linear_tree", "one_vs_all", "lightxml")
 AVERAGED = ("linear_tree", "lightxml")  # if both are shown, so is their average
@@ -59,8 +59,10 @@ def command(kinds: tuple[str, ...], as_json: bool) -> None:
     train, test = datasets.debian()
     chosen = kinds or _possible(KINDS)
     if not as_json:
-        click.echo(f"{len(train):,} package descriptions to learn from, {len(test):,} to test on, "
-                   f"{len(train.labels):,} labels: the packages they depend on")  # fmt: skip
+        click.echo(
+            f"{len(train):,} package descriptions to learn from, {len(test):,} to test on, "
+            f"{len(train.labels):,} labels: the packages they depend on"
+        )
     _compile(chosen, train)
     tried = [_tried(kind, train, test) for kind in chosen]
     if set(AVERAGED) <= set(chosen):
@@ -71,8 +73,10 @@ def command(kinds: tuple[str, ...], as_json: bool) -> None:
         return
     _print_results(results)
     if chosen != (kinds or KINDS):
-        click.echo("To see lightxml too, which reads with a pretrained encoder, and the average "
-                   "with linear_tree: pip install 'xmtc[neural]'\n")  # fmt: skip
+        click.echo(
+            "To see lightxml too, which reads with a pretrained encoder, and the average "
+            "with linear_tree: pip install 'xmtc[neural]'\n"
+        )
     best = max(tried, key=lambda each: results[each.name]["P@1"])
     _print_examples(best.name, best.model)
     click.echo("Next: put .venv/bin on your path (source .venv/bin/activate), then: xmtc --help")
@@ -81,7 +85,7 @@ def command(kinds: tuple[str, ...], as_json: bool) -> None:
 def _possible(kinds: tuple[str, ...]) -> tuple[str, ...]:
     """Those that can be trained with what is installed."""
     from xmtc.core.errors import XmtcError
-    from xmtc.neural.encoders.places import BUNDLED, find
+    from xmtc.neural.encoders.locate import BUNDLED, find
     from xmtc.neural.extra import require_neural
 
     try:
@@ -94,8 +98,8 @@ def _possible(kinds: tuple[str, ...]) -> tuple[str, ...]:
 
 def _compile(kinds: tuple[str, ...], train: Any) -> None:
     """Use every kernel once, so that the times shown are those of later runs."""
+    from xmtc import api
     from xmtc.core.progress import step
-    from xmtc.models import api
 
     with step("compiling, once", len(kinds)) as advance:
         for kind in kinds:
@@ -105,7 +109,8 @@ def _compile(kinds: tuple[str, ...], train: Any) -> None:
 
 
 def _tried(kind: str, train: Any, test: Any) -> Tried:
-    from xmtc.models import api, ensemble
+    from xmtc import api
+    from xmtc.models.ensemble import model as ensemble
 
     started = time.perf_counter()
     model = api.train(kind, train, SETTINGS.get(kind))
@@ -117,7 +122,7 @@ def _tried(kind: str, train: Any, test: Any) -> Tried:
 
 def _average(members: list[Tried]) -> Tried:
     """Of what the members have said already: to ask them again would take another minute."""
-    from xmtc.models import ensemble
+    from xmtc.models.ensemble import model as ensemble
 
     model = ensemble.of([each.model for each in members], ensemble.Config(how="logit"))
     started = time.perf_counter()
@@ -141,9 +146,9 @@ def _ranked(kind: str, model: Any, texts: Any, k: int) -> Any:
 
 
 def _figures(tried: Tried, test: Any) -> dict[str, float]:
+    from xmtc import api
     from xmtc.core import store
     from xmtc.evaluation.report import evaluate_ranking
-    from xmtc.models import api
 
     model = tried.model
     relevant = test.named_in(model.labels).relevant
@@ -169,8 +174,9 @@ def _print_results(results: dict[str, dict[str, float]]) -> None:
 
 
 def _print_examples(name: str, model: Any) -> None:
-    from xmtc.models import api
+    from xmtc import api
 
     for text, named in zip(EXAMPLES, api.predict(model, EXAMPLES, k=5), strict=True):
-        print_table([text, "score"], [[label, f"{score:.3f}"] for label, score in named],
-                    f"{name} suggests")  # fmt: skip
+        print_table(
+            [text, "score"], [[label, f"{score:.3f}"] for label, score in named], f"{name} suggests"
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from xmtc.cli.show import json_option, print_json, print_table
+from xmtc.cli.output import json_option, print_json, print_table
 
 
 @click.command("encoders")
@@ -14,14 +14,15 @@ def command(as_json: bool) -> None:
 
     xmtc downloads nothing by itself: `hf download NAME` puts an encoder where it is found.
     """
-    from xmtc.neural.encoders.places import usable
+    from xmtc.neural.encoders.locate import usable
     from xmtc.neural.extra import require_neural
 
     require_neural("an encoder")
     found = usable()
     if as_json:
-        print_json([{"name": e.name, "about": e.about, "place": e.place and str(e.place)}
-                    for e in found])  # fmt: skip
+        print_json(
+            [{"name": e.name, "about": e.about, "place": e.place and str(e.place)} for e in found]
+        )
     else:
         rows = [[e.name, e.about, str(e.place or "")] for e in found]
         print_table(["encoder", "what it is", "where"], rows, words=3)

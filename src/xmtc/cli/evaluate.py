@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from xmtc.cli.reading import about, read, reading_options
-from xmtc.cli.show import int8_option, json_option, print_json, print_table
+from xmtc.cli.data_options import about, read, reading_options
+from xmtc.cli.output import int8_option, json_option, print_json, print_table
 
 SHOWN = ("P", "R", "nDCG", "PSP", "PSnDCG", "RP", "coverage")
 
@@ -19,21 +19,38 @@ SHOWN = ("P", "R", "nDCG", "PSP", "PSnDCG", "RP", "coverage")
 @click.option("-k", "ks", multiple=True, type=click.IntRange(1), help="Cut-offs; default 1 3 5.")
 @click.option("--threshold", type=float, help="Also F1, counting scores from this value on.")
 @click.option("--resamples", default=0, help="Confidence intervals from this many resamples.")
-@click.option("--family", default="default", show_default=True,
-              type=click.Choice(["default", "wikipedia", "amazon"]),
-              help="Propensity constants of PSP, by the kind of data set.")  # fmt: skip
-@click.option("--filter", "filter_file", type=click.Path(),
-              help="Pairs of text and label to leave out, as filter_labels_test.txt.")  # fmt: skip
+@click.option(
+    "--family",
+    default="default",
+    show_default=True,
+    type=click.Choice(["default", "wikipedia", "amazon"]),
+    help="Propensity constants of PSP, by the kind of data set.",
+)
+@click.option(
+    "--filter",
+    "filter_file",
+    type=click.Path(),
+    help="Pairs of text and label to leave out, as filter_labels_test.txt.",
+)
 @click.option("--split", default="test", show_default=True, help="Which part of a data folder.")
 @int8_option
 @reading_options
 @json_option
 def command(
-    model: str, data: str, ks: tuple[int, ...], threshold: float | None, resamples: int,
-    family: str, filter_file: str | None, split: str, int8: bool, as_json: bool, **reading: Any,
-) -> None:  # fmt: skip
+    model: str,
+    data: str,
+    ks: tuple[int, ...],
+    threshold: float | None,
+    resamples: int,
+    family: str,
+    filter_file: str | None,
+    split: str,
+    int8: bool,
+    as_json: bool,
+    **reading: Any,
+) -> None:
     """Rank the labels of DATA with MODEL and compare with the truth. Figures are percent."""
-    from xmtc.models import api
+    from xmtc import api
 
     loaded = api.load(model, int8)
     dataset = read(data, split, **reading)
@@ -53,7 +70,7 @@ def command(
 
 
 def _filter_pairs(path: str) -> Any:
-    from xmtc.data.xc_split import read_filter_pairs
+    from xmtc.data.formats.xc_split import read_filter_pairs
 
     return read_filter_pairs(path)
 
@@ -77,9 +94,13 @@ def _print_bands(report: Any) -> None:
         return
     k = report.settings.ks[-1]
     rows = [
-        [band.name, f"{band.labels:,}", f"{band.positives:,}",
-         f"{band.recall[f'R@{k}']:.2f}" if band.positives else "–"]
+        [
+            band.name,
+            f"{band.labels:,}",
+            f"{band.positives:,}",
+            f"{band.recall[f'R@{k}']:.2f}" if band.positives else "–",
+        ]
         for band in report.bands
-    ]  # fmt: skip
+    ]
     title = "By how often training saw the label"
     print_table(["labels", "how many", "in the truth", f"recall@{k}"], rows, title)

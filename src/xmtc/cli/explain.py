@@ -7,22 +7,28 @@ from typing import Any
 
 import click
 
-from xmtc.cli.show import json_option, print_json
-from xmtc.core.printable import printable
+from xmtc.cli.output import json_option, print_json
+from xmtc.core.escape import printable
 
 
 @click.command("explain")
 @click.argument("model", type=click.Path())
 @click.argument("text")
-@click.option("-k", "k", default=3, show_default=True, type=click.IntRange(1),
-              help="How many labels to explain.")  # fmt: skip
+@click.option(
+    "-k",
+    "k",
+    default=3,
+    show_default=True,
+    type=click.IntRange(1),
+    help="How many labels to explain.",
+)
 @click.option(
     "--path", "whole_path", is_flag=True, help="Every classifier on the way, not the last."
 )
 @json_option
 def command(model: str, text: str, k: int, whole_path: bool, as_json: bool) -> None:
     """Show why MODEL gives TEXT its labels: words that speak for one are green, against it red."""
-    from xmtc.models import api
+    from xmtc import api
 
     explanations = api.explain(api.load(model), text, k)
     if as_json:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import numpy as np
 
-from xmtc.cli.show import counted, json_option, megabytes, print_json, print_table
+from xmtc.cli.output import counted, json_option, megabytes, print_json, print_table
 
 
 @click.command("inspect")
@@ -16,8 +16,8 @@ from xmtc.cli.show import counted, json_option, megabytes, print_json, print_tab
 @json_option
 def command(model: str, top: int, as_json: bool) -> None:
     """Show what is in the folder MODEL: its kind, settings, labels and arrays."""
+    from xmtc import api
     from xmtc.core import store
-    from xmtc.models import api
 
     loaded = api.load(model)  # so that what we show is known to be sound
     manifest = store.read_manifest(model)
@@ -27,12 +27,18 @@ def command(model: str, top: int, as_json: bool) -> None:
         for label in np.argsort(-counts, kind="stable")[:top]
     ]
     summary = {
-        "folder": model, "kind": manifest["kind"], "library": manifest["library"],
-        "format": manifest["format"], "texts": manifest["texts"], "labels": manifest["labels"],
-        "bytes": store.size_on_disk(model), "settings": manifest["settings"],
-        "sources": manifest.get("sources", []), "arrays": manifest["arrays"],
+        "folder": model,
+        "kind": manifest["kind"],
+        "library": manifest["library"],
+        "format": manifest["format"],
+        "texts": manifest["texts"],
+        "labels": manifest["labels"],
+        "bytes": store.size_on_disk(model),
+        "settings": manifest["settings"],
+        "sources": manifest.get("sources", []),
+        "arrays": manifest["arrays"],
         "frequent_labels": frequent,
-    }  # fmt: skip
+    }
     if as_json:
         print_json(summary)
     else:

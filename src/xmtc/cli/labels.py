@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from xmtc.cli.reading import read, reading_options
-from xmtc.cli.show import counted, json_option, print_json
+from xmtc.cli.data_options import read, reading_options
+from xmtc.cli.output import counted, json_option, print_json
 from xmtc.core.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -28,16 +28,21 @@ def command() -> None:
 @reading_options
 @json_option
 def add(
-    model: str, examples: str | None, texts: str | None, out: str, overwrite: bool, as_json: bool,
+    model: str,
+    examples: str | None,
+    texts: str | None,
+    out: str,
+    overwrite: bool,
+    as_json: bool,
     **reading: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Add the labels that MODEL lacks, learned from a few examples or from their own texts.
 
     TEXTS is a file of {"label": ..., "text": ...} lines, or of lines name<TAB>text (.tsv).
     """
+    from xmtc import api
     from xmtc.core import store
-    from xmtc.models import api
-    from xmtc.models.incremental import add_labels
+    from xmtc.models.update import add_labels
 
     if not examples and not texts:
         raise ConfigError("say where the new labels are: --examples FILE, --texts FILE, or both.")
@@ -56,9 +61,9 @@ def add(
 @json_option
 def remove(model: str, names: tuple[str, ...], out: str, overwrite: bool, as_json: bool) -> None:
     """Remove the labels NAMES from MODEL."""
+    from xmtc import api
     from xmtc.core import store
-    from xmtc.models import api
-    from xmtc.models.incremental import remove_labels
+    from xmtc.models.update import remove_labels
 
     store.check_target(out, overwrite)
     loaded = api.load(model)
@@ -79,7 +84,7 @@ def _texts(path: str) -> dict[str, str]:
 
 
 def _save(model: Model, out: str, overwrite: bool, as_json: bool, before: int) -> None:
-    from xmtc.models import api
+    from xmtc import api
 
     api.save(model, out, overwrite)
     change = len(model.labels) - before
@@ -87,5 +92,6 @@ def _save(model: Model, out: str, overwrite: bool, as_json: bool, before: int) -
         print_json({"folder": out, "labels": len(model.labels), "change": change})
     else:
         did = "Added" if change > 0 else "Removed"
-        click.echo(f"{did} {counted(abs(change), 'label')}, now {len(model.labels):,}; "
-                   f"saved to {out}")  # fmt: skip
+        click.echo(
+            f"{did} {counted(abs(change), 'label')}, now {len(model.labels):,}; saved to {out}"
+        )

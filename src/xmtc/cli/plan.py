@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from xmtc.cli.reading import read, reading_options
-from xmtc.cli.show import json_option, megabytes, print_json, seconds
+from xmtc.cli.data_options import read, reading_options
+from xmtc.cli.output import json_option, megabytes, print_json, seconds
 from xmtc.core.errors import ConfigError
 from xmtc.models.catalog import PLANNED
 
 if TYPE_CHECKING:
-    from xmtc.models.plan import Plan
+    from xmtc.planning.plan import Plan
 
 UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
@@ -28,13 +28,16 @@ def _in_bytes(context: click.Context, option: click.Parameter, value: str | None
 
 
 memory_option = click.option(
-    "--memory", metavar="SIZE", callback=_in_bytes,
+    "--memory",
+    metavar="SIZE",
+    callback=_in_bytes,
     help="Most memory to use, e.g. 4GB; not for neural kinds.",
-)  # fmt: skip
+)
 minutes_option = click.option(
-    "--minutes", type=click.FloatRange(0, min_open=True),
+    "--minutes",
+    type=click.FloatRange(0, min_open=True),
     help="Longest time to train; of what needs PyTorch, for `xmtc train auto` only.",
-)  # fmt: skip
+)
 
 
 @click.command("plan")
@@ -50,16 +53,24 @@ minutes_option = click.option(
 @reading_options
 @json_option
 def command(
-    kind: str, data: str, memory: float | None, minutes: float | None, pairs: tuple[str, ...],
-    config_file: str | None, split: str, out: str | None, overwrite: bool, as_json: bool,
+    kind: str,
+    data: str,
+    memory: float | None,
+    minutes: float | None,
+    pairs: tuple[str, ...],
+    config_file: str | None,
+    split: str,
+    out: str | None,
+    overwrite: bool,
+    as_json: bool,
     **reading: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Estimate time, memory and size of training KIND on DATA, and find settings within limits.
 
     A few classifiers are trained to see how fast this machine is.
     """
     from xmtc.core import config
-    from xmtc.models.plan import plan
+    from xmtc.planning.plan import plan
 
     if out and Path(out).exists() and not overwrite:
         raise ConfigError(f"{out} is already there. Choose another name, or pass --overwrite.")
@@ -70,10 +81,17 @@ def command(
     if out:
         Path(out).write_text(config.to_toml(made.settings), encoding="utf-8")
     if as_json:
-        print_json({"kind": kind, "seconds": round(made.seconds, 1),
-                    "cpu_seconds": round(made.cpu_seconds, 1), "peak_bytes": made.peak_bytes,
-                    "model_bytes": made.model_bytes, "changes": list(made.changes),
-                    "settings": config.to_dict(made.settings)})  # fmt: skip
+        print_json(
+            {
+                "kind": kind,
+                "seconds": round(made.seconds, 1),
+                "cpu_seconds": round(made.cpu_seconds, 1),
+                "peak_bytes": made.peak_bytes,
+                "model_bytes": made.model_bytes,
+                "changes": list(made.changes),
+                "settings": config.to_dict(made.settings),
+            }
+        )
     else:
         click.echo(described(made))
 

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import click
 
-from xmtc.cli.show import int8_option, print_json, print_table
+from xmtc.cli.output import int8_option, print_json, print_table
 from xmtc.core.errors import DataError
 
 BATCH = 512  # lines of a file that are ranked at once
@@ -22,28 +22,46 @@ CHUNK = 1 << 16  # bytes of standard input read at once
 @click.command("predict")
 @click.argument("model", type=click.Path())
 @click.argument("file", type=click.Path(), default="-")
-@click.option("-k", "k", default=5, show_default=True, type=click.IntRange(1),
-              help="How many labels for each text.")  # fmt: skip
+@click.option(
+    "-k",
+    "k",
+    default=5,
+    show_default=True,
+    type=click.IntRange(1),
+    help="How many labels for each text.",
+)
 @click.option("--threshold", type=float, help="Only labels that score at least this.")
 @click.option("--only", multiple=True, metavar="LABEL", help="Only this label; repeatable.")
 @click.option("--exclude", multiple=True, metavar="LABEL", help="Never this label; repeatable.")
 @click.option("--text", "texts", multiple=True, help="A text right here; repeatable.")
 @click.option("--text-column", help="Name of the field with the text in JSON lines.")
 @click.option("--skip-bad", is_flag=True, help="Answer bad lines with an error instead of ending.")
-@click.option("--json/--table", "as_json", default=None,
-              help="JSON lines, or a table (the default on a terminal).")  # fmt: skip
+@click.option(
+    "--json/--table",
+    "as_json",
+    default=None,
+    help="JSON lines, or a table (the default on a terminal).",
+)
 @int8_option
 def command(
-    model: str, file: str, k: int, threshold: float | None, only: tuple[str, ...],
-    exclude: tuple[str, ...], texts: tuple[str, ...],
-    text_column: str | None, skip_bad: bool, as_json: bool | None, int8: bool,
-) -> None:  # fmt: skip
+    model: str,
+    file: str,
+    k: int,
+    threshold: float | None,
+    only: tuple[str, ...],
+    exclude: tuple[str, ...],
+    texts: tuple[str, ...],
+    text_column: str | None,
+    skip_bad: bool,
+    as_json: bool | None,
+    int8: bool,
+) -> None:
     """Tag the texts in FILE (default: standard input) with the labels of MODEL.
 
     Each line is a JSON object with a text, as in training data, or else a plain text. Answers come
     one JSON line per text, in the same order; an "id" or "uid" of the object is kept.
     """
-    from xmtc.models import api
+    from xmtc import api
 
     if texts and file != "-":
         raise click.UsageError(f"give either a file ({file}) or --text, not both")
@@ -119,7 +137,7 @@ def _arriving(descriptor: int) -> Iterator[list[bytes]]:
 
 def _read(line: bytes, place: int, file: str, column: str | None) -> dict[str, Any]:
     """{"text": ...} with the id that came with it, or {"error": ...}."""
-    from xmtc.data.bad import BadLine
+    from xmtc.data.bad_lines import BadLine
     from xmtc.data.lines import decode
 
     try:
@@ -130,8 +148,8 @@ def _read(line: bytes, place: int, file: str, column: str | None) -> dict[str, A
 
 
 def _object(line: str, column: str | None) -> dict[str, Any]:
-    from xmtc.data.bad import BadLine, excerpt
-    from xmtc.data.rows import text_fields, text_of
+    from xmtc.data.bad_lines import BadLine, excerpt
+    from xmtc.data.row import text_fields, text_of
 
     try:
         value = json.loads(line, parse_constant=_no_constant)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from xmtc.cli.show import json_option, print_json, print_table
+from xmtc.cli.output import json_option, print_json, print_table
 from xmtc.models.catalog import TRAINABLE, module_of
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
+from xmtc.cli.data_options import about, read, reading_options, source
+from xmtc.cli.output import counted, json_option, megabytes, print_json, print_table, seconds
 from xmtc.cli.plan import described, memory_option, minutes_option
-from xmtc.cli.reading import about, read, reading_options, source
-from xmtc.cli.show import counted, json_option, megabytes, print_json, print_table, seconds
 from xmtc.models.catalog import TRAINABLE
 
 
@@ -22,19 +22,30 @@ from xmtc.models.catalog import TRAINABLE
 @click.option("--overwrite", is_flag=True, help="Replace a model that is already there.")
 @click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="A setting; repeatable.")
 @click.option("--config", "config_file", type=click.Path(), help="Settings from a TOML file.")
-@click.option("--validation", type=click.Path(),
-              help="Labelled texts to choose the best checkpoint, kind or weights by.",
-              )  # fmt: skip
+@click.option(
+    "--validation",
+    type=click.Path(),
+    help="Labelled texts to choose the best checkpoint, kind or weights by.",
+)
 @memory_option
 @minutes_option
 @click.option("--split", default="train", show_default=True, help="Which part of a data folder.")
 @reading_options
 @json_option
 def command(
-    kind: str, data: str, out: str, overwrite: bool, pairs: tuple[str, ...],
-    config_file: str | None, validation: str | None, memory: float | None,
-    minutes: float | None, split: str, as_json: bool, **reading: Any,
-) -> None:  # fmt: skip
+    kind: str,
+    data: str,
+    out: str,
+    overwrite: bool,
+    pairs: tuple[str, ...],
+    config_file: str | None,
+    validation: str | None,
+    memory: float | None,
+    minutes: float | None,
+    split: str,
+    as_json: bool,
+    **reading: Any,
+) -> None:
     """Train a model of KIND on DATA, a file or folder of labelled texts, and save it.
 
     `xmtc settings KIND` lists what can be set. With --memory or --minutes, settings of the kinds
@@ -46,9 +57,11 @@ def command(
     goes on when the same command is given again. Their log stays there, and curves if matplotlib
     is installed.
     """
+    from xmtc import api
     from xmtc.core import config, run, store
-    from xmtc.models import api, catalog, choice
-    from xmtc.models.plan import plan
+    from xmtc.models import catalog
+    from xmtc.models.auto import report
+    from xmtc.planning.plan import plan
 
     values = config.merged(
         config.read_toml(config_file) if config_file else {}, config.assignments(pairs)
@@ -63,7 +76,8 @@ def command(
         with about(validation):
             dataset = dataset.judged_by(chosen_by)
     if minutes and hasattr(settings, "minutes"):  # auto plans by itself
-        settings, minutes = replace(settings, minutes=minutes), None
+        settings = replace(settings, minutes=minutes)
+        minutes = None
     if memory is not None or minutes is not None:
         made = plan(kind, dataset, settings, memory=memory, minutes=minutes)
         click.echo(described(made), err=True)
@@ -82,12 +96,19 @@ def command(
     api.save(model, out, overwrite)
     run.tidy(f"{out}.run")
     size = store.size_on_disk(out)
-    chosen = choice.read(f"{out}.run") if kind in catalog.RECIPES else {}
+    chosen = report.read(f"{out}.run") if kind in catalog.RECIPES else {}
     if chosen and not as_json:
-        print_table(choice.COLUMNS, choice.table(chosen), words=2)
+        print_table(report.COLUMNS, report.table(chosen), words=2)
         click.echo(chosen["why"])
-    result = {"kind": model.kind, "folder": out, "texts": len(dataset), "labels": len(model.labels),
-              "seconds": round(duration, 3), "bytes": size, **chosen}  # fmt: skip
+    result = {
+        "kind": model.kind,
+        "folder": out,
+        "texts": len(dataset),
+        "labels": len(model.labels),
+        "seconds": round(duration, 3),
+        "bytes": size,
+        **chosen,
+    }
     if as_json:
         print_json(result)
     else:

@@ -8,36 +8,45 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from xmtc.cli.reading import read, reading_options, source
-from xmtc.cli.show import counted, json_option, print_json, seconds
+from xmtc.cli.data_options import read, reading_options, source
+from xmtc.cli.output import counted, json_option, print_json, seconds
 
 if TYPE_CHECKING:
     from xmtc import Dataset
-    from xmtc.core.source import Source
+    from xmtc.core.provenance import Source
 
 
 @click.command("update")
 @click.argument("model", type=click.Path())
 @click.argument("more", type=click.Path())
-@click.option("--train", "old", multiple=True, type=click.Path(),
-              help="The data that MODEL was trained on, if it is not where it was; repeatable.",
-              )  # fmt: skip
+@click.option(
+    "--train",
+    "old",
+    multiple=True,
+    type=click.Path(),
+    help="The data that MODEL was trained on, if it is not where it was; repeatable.",
+)
 @click.option("--out", required=True, type=click.Path(), help="Folder for the new model.")
 @click.option("--overwrite", is_flag=True, help="Replace a model that is already there.")
 @reading_options
 @json_option
 def command(
-    model: str, more: str, old: tuple[str, ...], out: str, overwrite: bool, as_json: bool,
+    model: str,
+    more: str,
+    old: tuple[str, ...],
+    out: str,
+    overwrite: bool,
+    as_json: bool,
     **reading: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Teach a linear_tree the labelled texts in MORE; only what they touch is trained again.
 
     The vocabulary and the tree stay; new labels are added. A model holds no texts, so its training
     data is read again from where it was.
     """
+    from xmtc import api
     from xmtc.core import store
-    from xmtc.models import api
-    from xmtc.models.incremental import update
+    from xmtc.models.update import update
 
     loaded = api.load(model)
     store.check_target(out, overwrite)
@@ -50,11 +59,18 @@ def command(
     api.save(knowing, out, overwrite)
     added = len(updated.labels) - len(loaded.labels)
     if as_json:
-        print_json({"folder": out, "texts": updated.trained_on.texts, "new_labels": added,
-                    "labels": len(updated.labels), "seconds": round(duration, 3)})  # fmt: skip
+        print_json(
+            {
+                "folder": out,
+                "texts": updated.trained_on.texts,
+                "new_labels": added,
+                "labels": len(updated.labels),
+                "seconds": round(duration, 3),
+            }
+        )
     else:
         learned = f"{counted(len(after), 'more text')} and {counted(added, 'new label')}"
-        click.echo(f"Learned {learned} in {seconds(duration)}; saved to {out}")  # fmt: skip
+        click.echo(f"Learned {learned} in {seconds(duration)}; saved to {out}")
 
 
 def _trained_on(
@@ -62,7 +78,7 @@ def _trained_on(
 ) -> tuple[Dataset, list[Source]]:
     """The old texts: those given, or else from where the model says that they are."""
     from xmtc.core.dataset import Dataset
-    from xmtc.data.sources import check_same, read_again
+    from xmtc.data.provenance_check import check_same, read_again
 
     if not given:
         return read_again(known), list(known)

@@ -6,7 +6,7 @@ import platform
 
 import click
 
-from xmtc.cli.show import json_option, print_json
+from xmtc.cli.output import json_option, print_json
 from xmtc.version import VERSION
 
 PARTS = ("numpy", "scipy", "numba", "safetensors", "torch", "transformers")

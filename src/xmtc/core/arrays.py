@@ -68,7 +68,8 @@ def unit_rows(matrix: Csr) -> Csr:
     """Every row scaled to length 1; a zero row stays zero. If all are so already: itself."""
     if matrix.shape[0] == 1 and abs(float(matrix.data @ matrix.data) - 1) < ROUNDING:
         return matrix  # the same in an eighth of the time, which counts for a single text
-    sizes, lengths = np.diff(matrix.indptr), np.zeros(matrix.shape[0])
+    sizes = np.diff(matrix.indptr)
+    lengths = np.zeros(matrix.shape[0])
     rows = np.flatnonzero(sizes)
     if len(rows):
         squares = np.square(matrix.data, dtype=np.float64)

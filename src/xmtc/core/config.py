@@ -87,9 +87,11 @@ def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any
 def settings_of(config: Any, prefix: str = "") -> Iterator[Setting]:
     """All settings with their values, nested ones with dotted names, in the order of the source."""
     cls = type(config)
-    hints, comments = typing.get_type_hints(cls), _comments(cls)
+    hints = typing.get_type_hints(cls)
+    comments = _comments(cls)
     for field in dataclasses.fields(config):
-        value, name = getattr(config, field.name), prefix + field.name
+        value = getattr(config, field.name)
+        name = prefix + field.name
         if dataclasses.is_dataclass(value):
             yield from settings_of(value, f"{name}.")
         else:
@@ -132,7 +134,8 @@ def _read(value: Any, hint: Any, name: str, now: Any = None) -> Any:
             inner = ", ".join(f"{name}.{field.name}" for field in dataclasses.fields(hint))
             raise ConfigError(f"{name} is a group of settings; set one of: {inner}")
         return _from_dict(now, value, f"{name}.")
-    origin, options = typing.get_origin(hint), typing.get_args(hint)
+    origin = typing.get_origin(hint)
+    options = typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
         return _read_optional(value, options, name)
     if origin is typing.Literal:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from xmtc.core.arrays import Csr, Inputs, Ints, Longs, as_csr, csr, csr_of_rows
 from xmtc.core.errors import DataError
 from xmtc.core.labels import LabelSpace
-from xmtc.core.source import Source
+from xmtc.core.provenance import Source
 
 OTHER_TEXT_COLUMNS = ("document", "abstract")  # where there is neither text nor title nor content
 LABEL_COLUMNS = ("labels", "label", "target_ind", "tags", "subjects")
@@ -74,7 +74,8 @@ class Dataset:
             texts, labels = _columns(texts, text_column, label_column)
         if label_separator:
             labels = (_cut(row, label_separator) for row in labels)
-        texts, named = list(texts), [_names(row, place) for place, row in enumerate(labels)]
+        texts = list(texts)
+        named = [_names(row, place) for place, row in enumerate(labels)]
         _check_rows(texts, named)
         space = LabelSpace(tuple(sorted({name for row in named for name in row})))
         if label_texts:
@@ -125,14 +126,16 @@ class Dataset:
     def joined(self, other: Dataset) -> Dataset:
         """These texts and then the other's; labels that only the other has come last."""
         labels = self.labels.extended_by(other.labels.names)
-        mine, theirs = self.named_in(labels), other.named_in(labels)
+        mine = self.named_in(labels)
+        theirs = other.named_in(labels)
         return Dataset(
             [*self.texts, *other.texts],
             _stacked(mine.relevant, theirs.relevant),
             labels,
-            None if self.texts or self.features is None or other.features is None
+            None
+            if self.texts or self.features is None or other.features is None
             else _stacked(self.features, other.features),
-        )  # fmt: skip
+        )
 
     def judged_by(self, validation: Dataset) -> Dataset:
         """The same, with texts that trainings choose by and do not learn from.

@@ -55,7 +55,10 @@ def step(title: str, total: int | None = None) -> Iterator[Advance]:
 
 class _Bar:
     def __init__(self, title: str, total: int | None) -> None:
-        self.title, self.total, self.done, self.note = title, total, 0, ""
+        self.title = title
+        self.total = total
+        self.done = 0
+        self.note = ""
         self.task: TaskID | None = None
         self.closed = False
         # A clock of its own, because the first step may be a long one: kernels compile in it.

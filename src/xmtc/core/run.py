@@ -20,8 +20,8 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from xmtc.core.drafts import draft_of
 from xmtc.core.errors import StoreError
+from xmtc.core.files import draft_of
 
 if TYPE_CHECKING:
     from xmtc.core.arrays import Array

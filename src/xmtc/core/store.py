@@ -31,11 +31,13 @@ from xmtc.core.dataset import TrainedOn
 from xmtc.core.errors import StoreError
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, trusted
-from xmtc.core.source import source_from_dict
+from xmtc.core.provenance import source_from_dict
 from xmtc.version import VERSION
 
 FORMAT = 1
-MANIFEST, ARRAYS, LABELS = "manifest.json", "arrays.safetensors", "labels.jsonl"
+MANIFEST = "manifest.json"
+ARRAYS = "arrays.safetensors"
+LABELS = "labels.jsonl"
 LITTER = {".DS_Store", "Thumbs.db", "desktop.ini"}  # what systems leave in folders by themselves
 MAX_MANIFEST_BYTES = 16 << 20
 MAX_NESTING = 16  # of the manifest; ours has four levels
@@ -66,7 +68,8 @@ def read(folder: str | Path) -> tuple[str, Parts]:
         raise StoreError(f"cannot read the model in {folder}: {_reason(error)}.") from error
     if len(labels) != manifest["labels"]:
         raise StoreError(f"{folder} has {len(labels)} labels, not {manifest['labels']} as it says.")
-    counts, texts = arrays.pop(COUNTS, np.empty(0)), manifest["texts"]
+    counts = arrays.pop(COUNTS, np.empty(0))
+    texts = manifest["texts"]
     fit = counts.dtype == np.int64 and counts.shape == (len(labels),)
     if not fit or (len(counts) and not 0 <= counts.min() <= counts.max() <= texts):
         raise StoreError(f"{folder}: the label counts do not fit {len(labels)} labels and texts.")
@@ -308,10 +311,19 @@ def _map_arrays(path: Path, declared: Mapping[str, Any]) -> dict[str, Array]:
 
 
 _DTYPES = {
-    "F32": "float32", "F64": "float64", "F16": "float16", "BOOL": "bool",
-    "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64",
-    "U8": "uint8", "U16": "uint16", "U32": "uint32", "U64": "uint64",
-}  # fmt: skip
+    "F32": "float32",
+    "F64": "float64",
+    "F16": "float16",
+    "BOOL": "bool",
+    "I8": "int8",
+    "I16": "int16",
+    "I32": "int32",
+    "I64": "int64",
+    "U8": "uint8",
+    "U16": "uint16",
+    "U32": "uint32",
+    "U64": "uint64",
+}
 
 
 def _view(path: Path, mapped: Any, start: int, name: str, entry: Any, declared: Any) -> Array:

@@ -95,7 +95,8 @@ class LabelTree:
     def summed_at(self, level: int, relevant: Csr) -> Csr:
         """(texts, labels) -> (texts, nodes of `level`): sums over the labels below."""
         for below in range(self.depth - 1, level, -1):
-            parents, above = self.parents[below], len(self.parents[below - 1])
+            parents = self.parents[below]
+            above = len(self.parents[below - 1])
             relevant = as_csr(csr(relevant.data, parents[relevant.indices], relevant.indptr, above))
         return relevant
 

@@ -12,7 +12,7 @@ from xmtc.core.interfaces import Scorer
 from xmtc.core.ranking import Ranking
 from xmtc.core.threads import blocks, in_threads, thread_count
 from xmtc.core.tree import Children, LabelTree
-from xmtc.kernels.expand import expand
+from xmtc.kernels.children import expand
 from xmtc.kernels.topk import best
 
 Combine = Literal["multiply", "add", "child"]
@@ -49,9 +49,13 @@ def walk(
 
 
 def _walk_block(
-    levels: Sequence[Children], scorers: Sequence[Scorer], encoded: Any, k: int, beam: int,
+    levels: Sequence[Children],
+    scorers: Sequence[Scorer],
+    encoded: Any,
+    k: int,
+    beam: int,
     combine: Combine,
-) -> Ranking:  # fmt: skip
+) -> Ranking:
     kept = _root(encoded.shape[0], combine)
     for level, (children, scorer) in enumerate(zip(levels, scorers, strict=True)):
         candidates, parent_scores = expand(children.start, children.nodes, kept.labels, kept.scores)

@@ -51,7 +51,8 @@ class DatasetBuilder:
 
     def add(self, text: str, names: Sequence[Name]) -> None:
         """Append one text and its labels."""
-        seen, rows = self.seen, self.rows
+        seen = self.seen
+        rows = self.rows
         for name in names:
             rows.ids.append(seen.setdefault(name, len(seen)))
         rows.ends.append(len(rows.ids))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from xmtc.core.dataset import Dataset
-from xmtc.data.formats import read_dataset
+from xmtc.data.read import read_dataset
 
 FOLDER = Path(__file__).parent / "debian"
 

@@ -9,10 +9,10 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from xmtc.data.annif import uris
-from xmtc.data.bad import BadLine, excerpt
+from xmtc.data.bad_lines import BadLine, excerpt
 from xmtc.data.builder import Name
-from xmtc.data.rows import names_of
+from xmtc.data.formats.annif import uris
+from xmtc.data.row import names_of
 
 SEPARATORS = (";", "|", ",")  # tried in this order
 _PRINTED_ARRAY = re.compile(r"""(['"])\s+\1""")

@@ -29,9 +29,13 @@ class Finding:
 
     @staticmethod
     def of(
-        kind: str, severity: Severity, sentence: str, count: int, examples: Iterable[str],
+        kind: str,
+        severity: Severity,
+        sentence: str,
+        count: int,
+        examples: Iterable[str],
         advice: str,
-    ) -> Finding:  # fmt: skip
+    ) -> Finding:
         """A finding with the first few of its examples."""
         return Finding(kind, severity, sentence, count, tuple(islice(examples, EXAMPLES)), advice)
 

@@ -18,7 +18,8 @@ SNIPPET = 60  # characters of a text in an example
 
 def examine(dataset: Dataset, test: Dataset | None = None) -> Diagnosis:
     """Everything that is odd about a data set, and about its test set when there is one."""
-    own, counts = len(dataset.texts), dataset.trained_on().label_counts
+    own = len(dataset.texts)
+    counts = dataset.trained_on().label_counts
     test = None if test is None else test.named_in(dataset.labels)
     repeats = find_repeats(dataset.texts, test.texts if test else ())
     findings = [
@@ -44,10 +45,13 @@ def empty_texts(words: Longs) -> Finding:
     """words: (texts,) how many each text has."""
     rows = _rows(words == 0)
     return Finding.of(
-        "empty_texts", "warning", f"{_many(rows, 'text has', 'texts have')} no words.",
-        len(rows), (f"text {row + 1}" for row in rows),
+        "empty_texts",
+        "warning",
+        f"{_many(rows, 'text has', 'texts have')} no words.",
+        len(rows),
+        (f"text {row + 1}" for row in rows),
         "Drop them, or look for a column that was not read.",
-    )  # fmt: skip
+    )
 
 
 def texts_without_labels(dataset: Dataset) -> Finding:
@@ -55,77 +59,90 @@ def texts_without_labels(dataset: Dataset) -> Finding:
     rows = _rows(np.diff(dataset.relevant.indptr) == 0)
     if rows and not dataset.relevant.nnz:
         return Finding.of(
-            "no_labels", "error", "No text has a label; training refuses such data.", len(rows), (),
+            "no_labels",
+            "error",
+            "No text has a label; training refuses such data.",
+            len(rows),
+            (),
             "Look for a column that was not read: pass label_column=... when reading.",
-        )  # fmt: skip
+        )
     return Finding.of(
-        "texts_without_labels", "warning", f"{_many(rows, 'text has', 'texts have')} no labels.",
-        len(rows), (f"text {row + 1}" for row in rows),
+        "texts_without_labels",
+        "warning",
+        f"{_many(rows, 'text has', 'texts have')} no labels.",
+        len(rows),
+        (f"text {row + 1}" for row in rows),
         "Drop them if they were never labelled; keep them if no label fits.",
-    )  # fmt: skip
+    )
 
 
 def exact_duplicates(texts: Sequence[str], exact: Longs) -> Finding:
     """exact: (texts,) the first text with the same words, or -1."""
     rows = _rows(exact >= 0)
     return Finding.of(
-        "exact_duplicates", "warning",
+        "exact_duplicates",
+        "warning",
         f"{_many(rows, 'text has', 'texts have')} the same words as an earlier text.",
         len(rows),
         (f"text {row + 1} repeats text {exact[row] + 1}: {_snippet(texts[row])}" for row in rows),
         "Keep one of each and join their labels, or repeated texts count several times.",
-    )  # fmt: skip
+    )
 
 
 def near_duplicates(texts: Sequence[str], near: Longs) -> Finding:
     """near: (texts,) an earlier text that is almost the same, or -1."""
     rows = _rows(near >= 0)
     return Finding.of(
-        "near_duplicates", "note",
+        "near_duplicates",
+        "note",
         f"{_many(rows, 'text is', 'texts are')} nearly the same as an earlier text: 90 % or more "
         "of the three-word runs are shared.",
         len(rows),
         (f"text {row + 1} is like text {near[row] + 1}: {_snippet(texts[row])}" for row in rows),
         "Keep them together when you split off validation data, or scores will flatter.",
-    )  # fmt: skip
+    )
 
 
 def exact_leaks(texts: Sequence[str], exact: Longs) -> Finding:
     """exact: (test texts,) the training text with the same words, or -1."""
     rows = _rows(exact >= 0)
     return Finding.of(
-        "exact_leaks", "error",
+        "exact_leaks",
+        "error",
         f"{_many(rows, 'test text has', 'test texts have')} the same words as a training text "
         f"({_percent(len(rows), len(texts))} of the test texts).",
         len(rows),
         (f"test {row + 1} is text {exact[row] + 1}: {_snippet(texts[row])}" for row in rows),
         "Remove them from the training data, or the test score is too good.",
-    )  # fmt: skip
+    )
 
 
 def near_leaks(texts: Sequence[str], near: Longs) -> Finding:
     """near: (test texts,) a training text that is almost the same, or -1."""
     rows = _rows(near >= 0)
     return Finding.of(
-        "near_leaks", "warning",
+        "near_leaks",
+        "warning",
         f"{_many(rows, 'test text is', 'test texts are')} nearly the same as a training text "
         f"({_percent(len(rows), len(texts))} of the test texts).",
         len(rows),
         (f"test {row + 1} is like text {near[row] + 1}: {_snippet(texts[row])}" for row in rows),
         "Split so that near copies stay on one side, or report scores without them too.",
-    )  # fmt: skip
+    )
 
 
 def labels_seen_once(names: Sequence[str], counts: Longs) -> Finding:
     """counts: (labels,) training texts per label."""
     labels = _rows(counts == 1)
     return Finding.of(
-        "labels_seen_once", "note",
+        "labels_seen_once",
+        "note",
         f"{_many(labels, 'label has', 'labels have')} one text only "
         f"({_percent(len(labels), int((counts > 0).sum()))} of the labels).",
-        len(labels), (names[label] for label in labels),
+        len(labels),
+        (names[label] for label in labels),
         "Expect to miss most of them; label texts or more data help here.",
-    )  # fmt: skip
+    )
 
 
 def unseen_test_labels(counts: Longs, test: Dataset) -> Finding:
@@ -135,12 +152,14 @@ def unseen_test_labels(counts: Longs, test: Dataset) -> Finding:
     labels = _rows((positives > 0) & ~seen)
     lost = _percent(int(positives[labels].sum()), int(positives.sum()))
     return Finding.of(
-        "unseen_test_labels", "warning",
+        "unseen_test_labels",
+        "warning",
         f"{_many(labels, 'test label has', 'test labels have')} no training text, so {lost} of "
         "what should be found in the test texts is out of reach.",
-        len(labels), (test.labels.names[label] for label in labels),
+        len(labels),
+        (test.labels.names[label] for label in labels),
         "They count as misses. Check that both files spell labels alike.",
-    )  # fmt: skip
+    )
 
 
 def empty_label_names(dataset: Dataset) -> Finding:
@@ -148,11 +167,13 @@ def empty_label_names(dataset: Dataset) -> Finding:
     empty = [label for label, name in enumerate(dataset.labels.names) if not name.strip()]
     rows = _rows(np.diff(dataset.relevant[:, empty].indptr))
     return Finding.of(
-        "empty_label_names", "warning",
+        "empty_label_names",
+        "warning",
         f"{_many(rows, 'text has', 'texts have')} a label without a name.",
-        len(rows), (f"text {row + 1}" for row in rows),
+        len(rows),
+        (f"text {row + 1}" for row in rows),
         "Look for an empty field or a separator too many where labels are listed.",
-    )  # fmt: skip
+    )
 
 
 def alike_label_names(names: Iterable[str]) -> Finding:
@@ -163,27 +184,33 @@ def alike_label_names(names: Iterable[str]) -> Finding:
         by_form["".join(plain.split())].append(name)
     groups = [group for group in by_form.values() if len(group) > 1]
     return Finding.of(
-        "alike_label_names", "warning",
+        "alike_label_names",
+        "warning",
         f"{_many(groups, 'group', 'groups')} of label names differ only in case, spaces or "
         "Unicode form.",
-        len(groups), (" = ".join(map(repr, group)) for group in groups),
+        len(groups),
+        (" = ".join(map(repr, group)) for group in groups),
         "Merge each group, or the model has to guess which spelling was meant.",
-    )  # fmt: skip
+    )
 
 
 def joined_label_names(names: Sequence[str]) -> Finding:
     """Names like "trade; fish" whose parts are labels too: probably several labels in one."""
     known = set(names)
     joined = [
-        name for name in names for mark in (";", "|")
+        name
+        for name in names
+        for mark in (";", "|")
         if mark in name and any(part.strip() in known for part in name.split(mark))
-    ]  # fmt: skip
+    ]
     return Finding.of(
-        "joined_label_names", "warning",
+        "joined_label_names",
+        "warning",
         f"{_many(joined, 'label name looks', 'label names look')} like several labels in one.",
-        len(joined), map(repr, joined),
+        len(joined),
+        map(repr, joined),
         "If so, write them as a list, or pass label_separator=... when reading.",
-    )  # fmt: skip
+    )
 
 
 def _diagnosis(

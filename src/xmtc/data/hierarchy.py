@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from xmtc.core.errors import DataError
-from xmtc.data.bad import excerpt
+from xmtc.data.bad_lines import excerpt
 from xmtc.data.lines import BROKEN_GZIP, data_path, open_bytes
 
 SKOS = "http://www.w3.org/2004/02/skos/core#"

@@ -12,9 +12,9 @@ from typing import Any
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import DataError
 from xmtc.core.labels import LabelSpace
-from xmtc.data.bad import BadLine, BadLines, excerpt
+from xmtc.data.bad_lines import BadLine, BadLines, excerpt
 from xmtc.data.builder import DatasetBuilder, number_names
-from xmtc.data.json_list import is_json_list, parsed_items
+from xmtc.data.formats.json_list import is_json_list, parsed_items
 from xmtc.data.lines import data_path, parsed_lines, read_lines, require_regular
 from xmtc.data.options import ReadOptions
 
@@ -164,7 +164,9 @@ def _check_range(builder: DatasetBuilder, count: int, file: LabelFile | None, pa
 
 
 def _label_file(path: Path, pairs: Iterable[tuple[str | int, str]]) -> LabelFile:
-    names, texts, kinds = [], [], set()
+    names = []
+    texts = []
+    kinds = set()
     for name, text in pairs:
         kinds.add(type(name))
         names.append(str(name))

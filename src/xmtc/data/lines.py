@@ -12,7 +12,7 @@ from typing import IO, Any, TypeVar
 
 from xmtc.core.errors import DataError
 from xmtc.core.progress import Advance, step
-from xmtc.data.bad import BadLine, BadLines
+from xmtc.data.bad_lines import BadLine, BadLines
 
 BUFFER = 1 << 18  # bytes per read; a progress bar moves once per buffer
 LONGEST = 1 << 20  # bytes of a line that a first look takes in

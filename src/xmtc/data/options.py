@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from xmtc.data.bad import BadLines
+from xmtc.data.bad_lines import BadLines
 
 LabelTexts: TypeAlias = Mapping[str, str] | str | Path
 

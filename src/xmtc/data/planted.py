@@ -35,8 +35,11 @@ def label_name(label: int) -> str:
 
 def _some(rng: np.random.Generator, shares: np.ndarray, most: int) -> list[int]:
     count = int(rng.integers(1, most + 1))
-    return sorted(rng.choice(len(shares), min(count, len(shares)), replace=False,
-                             p=shares / shares.sum()).tolist())  # fmt: skip
+    return sorted(
+        rng.choice(
+            len(shares), min(count, len(shares)), replace=False, p=shares / shares.sum()
+        ).tolist()
+    )
 
 
 def _text(rng: np.random.Generator, row: list[int], words: int) -> str:

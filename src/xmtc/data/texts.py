@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from xmtc.core.errors import DataError
-from xmtc.data.bad import BadLines
+from xmtc.data.bad_lines import BadLines
+from xmtc.data.formats.parquet import parquet_rows
+from xmtc.data.formats.table import table_rows
 from xmtc.data.lines import data_path
-from xmtc.data.parquet import parquet_rows
-from xmtc.data.rows import no_column, text_fields, text_of
-from xmtc.data.table import table_rows
+from xmtc.data.row import no_column, text_fields, text_of
 
 TABLES = (".csv", ".tsv", ".parquet", ".pq")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import DataError
-from xmtc.data.jsonl import write_jsonl
+from xmtc.data.formats.jsonl import write_jsonl
+from xmtc.data.formats.parquet import write_parquet
+from xmtc.data.formats.table import write_csv
 from xmtc.data.lines import data_path
-from xmtc.data.parquet import write_parquet
-from xmtc.data.table import write_csv
 
 WRITERS: dict[str, Callable[[Dataset, str | Path], None]] = {
     ".jsonl": write_jsonl,

@@ -13,8 +13,8 @@ from xmtc.core.dataset import TrainedOn
 from xmtc.core.ranking import Ranking
 from xmtc.core.threads import blocks
 from xmtc.evaluation.hits import Doubles
-from xmtc.evaluation.measures import Measures
-from xmtc.evaluation.tally import Evidence, add_up, evidence, finish
+from xmtc.evaluation.settings import Measures
+from xmtc.evaluation.sums import Evidence, add_up, evidence, finish
 
 _NUMBERS_AT_ONCE = 2**22  # draws x texts (or labels) held at a time: 32 MB each
 PAIRED_RESAMPLES = 1000
@@ -67,12 +67,17 @@ def differences(sides: Sequence[Evidence], measures: Measures) -> list[dict[str,
     drawn = [_resampled(side, measures) for side in sides]
     return [
         {
-            name: _difference(sides[0], name, float(one[name][0] - base[0]),
-                              resamples[name] - drawn[0][name], measures)
+            name: _difference(
+                sides[0],
+                name,
+                float(one[name][0] - base[0]),
+                resamples[name] - drawn[0][name],
+                measures,
+            )
             for name, base in estimates[0].items()
         }
         for one, resamples in zip(estimates[1:], drawn[1:], strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _difference(
@@ -113,7 +118,8 @@ def _resampled(found: Evidence, measures: Measures) -> dict[str, Doubles]:
 
 def _draws(found: Evidence, measures: Measures) -> Iterator[Doubles]:
     """(draws, texts) how often each text was drawn, in blocks that fit in memory."""
-    chance, texts = np.random.default_rng(measures.seed), found.texts
+    chance = np.random.default_rng(measures.seed)
+    texts = found.texts
     widest = max([texts, 1, *(each.shape[1] for each in found.labels.values())])
     for start, stop in blocks(measures.resamples, max(1, _NUMBERS_AT_ONCE // widest)):
         weights = np.zeros((stop - start, texts))

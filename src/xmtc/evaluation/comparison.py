@@ -12,13 +12,13 @@ from xmtc.core.arrays import Array, Csr, Longs
 from xmtc.core.config import from_dict
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.ranking import NO_LABEL, Ranking
-from xmtc.evaluation.bands import BANDS, Band, band_ends, bands_of, in_band
 from xmtc.evaluation.bootstrap import PAIRED_RESAMPLES, Difference, differences
+from xmtc.evaluation.frequency_bands import BANDS, Band, band_ends, bands_of, in_band
 from xmtc.evaluation.hits import Bools, hits_of
-from xmtc.evaluation.measures import Measures
 from xmtc.evaluation.metrics import Share
 from xmtc.evaluation.propensity import counts_of
-from xmtc.evaluation.tally import RELEVANT, Evidence, add_up, evidence, finish, hit_at
+from xmtc.evaluation.settings import Measures
+from xmtc.evaluation.sums import RELEVANT, Evidence, add_up, evidence, finish, hit_at
 
 EXCERPT = 200  # letters of a text that are shown
 
@@ -101,31 +101,38 @@ class Comparison:
     def to_dict(self, most: int = 10) -> dict[str, Any]:
         """Plain values for JSON, with `most` labels and texts of each kind."""
         return {
-            "texts": len(self.truth), "models": list(self.models), "metrics": self.metrics,
+            "texts": len(self.truth),
+            "models": list(self.models),
+            "metrics": self.metrics,
             "bands": {name: [asdict(band) for band in bands] for name, bands in self.bands.items()},
             "versus": {name: self._plain(name, most) for name in self.versus},
-            "resamples": self.measures.resamples, "confidence": self.measures.confidence,
-        }  # fmt: skip
+            "resamples": self.measures.resamples,
+            "confidence": self.measures.confidence,
+        }
 
     def _plain(self, model: str, most: int) -> dict[str, Any]:
         versus = self.versus[model]
-        labels, examples = self.labels(model, most), self.examples(model, most)
+        labels = self.labels(model, most)
+        examples = self.examples(model, most)
         return {
             "baseline": self.models[0],
             "metrics": {name: asdict(each) for name, each in versus.metrics.items()},
             "bands": {name: asdict(each) for name, each in versus.bands.items()},
             "first_label_right": {
-                "both": versus.both_right, "only_this": len(versus.won),
-                "only_baseline": len(versus.lost), "neither": versus.neither_right,
+                "both": versus.both_right,
+                "only_this": len(versus.won),
+                "only_baseline": len(versus.lost),
+                "neither": versus.neither_right,
             },
             "labels_gained": [asdict(label) for label in labels[0]],
             "labels_lost": [asdict(label) for label in labels[1]],
             "texts_won": [asdict(example) for example in examples[0]],
             "texts_lost": [asdict(example) for example in examples[1]],
-        }  # fmt: skip
+        }
 
     def _label(self, model: str, label: int) -> Label:
-        versus, counts = self.versus[model], self.trained_on.label_counts
+        versus = self.versus[model]
+        counts = self.trained_on.label_counts
         return Label(
             self.truth.labels.names[label],
             int(counts[label]) if label < len(counts) else 0,
@@ -135,15 +142,19 @@ class Comparison:
         )
 
     def _example(self, model: str, row: int) -> Example:
-        names, relevant = self.truth.labels.names, self.truth.relevant
+        names = self.truth.labels.names
+        relevant = self.truth.relevant
         ids = relevant.indices[relevant.indptr[row] : relevant.indptr[row + 1]]
         text = self.truth.texts[row] if self.truth.texts else f"text {row + 1}"
         short = text if len(text) <= EXCERPT else f"{text[:EXCERPT]} ..."
         answers = {
-            name: tuple(names[label] for label in self.rankings[name].labels[row, : self.k]
-                        if label != NO_LABEL)
+            name: tuple(
+                names[label]
+                for label in self.rankings[name].labels[row, : self.k]
+                if label != NO_LABEL
+            )
             for name in (self.models[0], model)
-        }  # fmt: skip
+        }
         return Example(row, short, tuple(names[label] for label in ids), answers)
 
 
@@ -162,18 +173,25 @@ def compare_rankings(
     }
     sums = {name: add_up(each) for name, each in found.items()}
     return Comparison(
-        dict(rankings), truth, trained_on, measures,
-        {name: {metric: float(value[0]) for metric, value in finish(each, measures).items()}
-         for name, each in sums.items()},
+        dict(rankings),
+        truth,
+        trained_on,
+        measures,
+        {
+            name: {metric: float(value[0]) for metric, value in finish(each, measures).items()}
+            for name, each in sums.items()
+        },
         {name: bands_of(each, trained_on, measures) for name, each in sums.items()},
         _all_versus(rankings, found, trained_on, measures),
-    )  # fmt: skip
+    )
 
 
 def _all_versus(
-    rankings: Mapping[str, Ranking], found: Mapping[str, Evidence], trained_on: TrainedOn,
+    rankings: Mapping[str, Ranking],
+    found: Mapping[str, Evidence],
+    trained_on: TrainedOn,
     measures: Measures,
-) -> dict[str, Versus]:  # fmt: skip
+) -> dict[str, Versus]:
     first, *others = rankings
     relevant = found[first].labels[RELEVANT]
     right = {name: hits_of(ranking, relevant, k=1).hit[:, 0] for name, ranking in rankings.items()}
@@ -195,15 +213,19 @@ def _versus(change: dict[str, Difference], right: tuple[Bools, Bools], moved: Cs
     return Versus(
         {name: each for name, each in change.items() if name not in BANDS},
         {name: change[name] for name in BANDS},
-        int((before & after).sum()), int((~before & ~after).sum()),
-        _clearest(after & ~before, lead), _clearest(before & ~after, -lead),
-        _count(moved, 1), _count(moved, -1),
-    )  # fmt: skip
+        int((before & after).sum()),
+        int((~before & ~after).sum()),
+        _clearest(after & ~before, lead),
+        _clearest(before & ~after, -lead),
+        _count(moved, 1),
+        _count(moved, -1),
+    )
 
 
 def _with_bands(found: Evidence, trained_on: TrainedOn, measures: Measures) -> Evidence:
     """Recall@k of each band as what every text adds to it, so that the bootstrap can draw it."""
-    relevant, hit = found.labels[RELEVANT], found.labels[hit_at(max(measures.ks))]
+    relevant = found.labels[RELEVANT]
+    hit = found.labels[hit_at(max(measures.ks))]
     counts = counts_of(trained_on, relevant.shape[1])[: relevant.shape[1]]
     bands = {}
     for band, fewest, most in band_ends(measures):

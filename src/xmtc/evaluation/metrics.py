@@ -60,7 +60,8 @@ def psp(gains: Gains, k: int) -> Share:
 def psndcg(gains: Gains, hits: Hits, k: int, convention: Convention = "pyxclib") -> Share:
     """PSnDCG@k. pyxclib divides each text by its full discount first, AttentionXML does not."""
     discount = discounts(hits.k)[:k]
-    got, best = gains.got[:, :k] @ discount, gains.best[:, :k] @ discount
+    got = gains.got[:, :k] @ discount
+    best = gains.best[:, :k] @ discount
     if convention == "attentionxml":
         return Share(got, best)
     full = _full_discount(hits, k)
@@ -105,7 +106,8 @@ def gains_of(hits: Hits, weights: Doubles) -> Gains:
     """weights: (labels,) 1/p of every label the truth names."""
     got = np.zeros(hits.hit.shape)
     got[hits.hit] = weights[hits.labels[hits.hit]]
-    truth, rows = hits.relevant, np.repeat(np.arange(len(hits)), hits.relevant_counts)
+    truth = hits.relevant
+    rows = np.repeat(np.arange(len(hits)), hits.relevant_counts)
     heavy = weights[truth.indices]
     heaviest_first = heavy[np.lexsort((-heavy, rows))]
     place = np.arange(truth.nnz) - truth.indptr[rows]
@@ -122,7 +124,8 @@ def discounts(k: int) -> Doubles:
 
 def ratio(above: Array | float, below: Array | float) -> Array:
     """above / below, and 0 where there is nothing below."""
-    above, below = np.asarray(above, np.float64), np.asarray(below, np.float64)
+    above = np.asarray(above, np.float64)
+    below = np.asarray(below, np.float64)
     return np.divide(above, below, out=np.zeros(above.shape), where=below > 0)
 
 

@@ -393,8 +393,13 @@ FIGURES: tuple[Published, ...] = (
     *_rows(_OF_GUDN, "GUDN, Table 4", _GUDN_TABLE_4, OVER_BERT),
     *_rows(_OF_LIGHTXML, "logs of X-Transformer's code", _X_TRANSFORMER_LOGS),
     *_rows(_OF_GUDN, "README of omikuji", _OMIKUJI_LOGS),
-    *_rows(_OF_LIGHTXML, "XR-Transformer, as issue 150 of PECOS quotes it", _XR_TRANSFORMER,
-           ("P@1",)),
-    *_rows(_EURLEX57K, "Chalkidis et al. 2019, Table 2, as Papers with Code quotes it", _CHALKIDIS,
-           ("P@5", "RP@5", "nDCG@5")),
-)  # fmt: skip
+    *_rows(
+        _OF_LIGHTXML, "XR-Transformer, as issue 150 of PECOS quotes it", _XR_TRANSFORMER, ("P@1",)
+    ),
+    *_rows(
+        _EURLEX57K,
+        "Chalkidis et al. 2019, Table 2, as Papers with Code quotes it",
+        _CHALKIDIS,
+        ("P@5", "RP@5", "nDCG@5"),
+    ),
+)

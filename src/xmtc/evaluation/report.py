@@ -10,10 +10,10 @@ from xmtc.core import config
 from xmtc.core.arrays import Csr
 from xmtc.core.dataset import TrainedOn
 from xmtc.core.ranking import Ranking
-from xmtc.evaluation.bands import Band, bands_of
 from xmtc.evaluation.bootstrap import intervals
-from xmtc.evaluation.measures import Measures
-from xmtc.evaluation.tally import Tally, add_up, evidence
+from xmtc.evaluation.frequency_bands import Band, bands_of
+from xmtc.evaluation.settings import Measures
+from xmtc.evaluation.sums import Tally, add_up, evidence
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,8 @@ def evaluate_ranking(
 
 def report_of(tally: Tally) -> Report:
     """The report of everything a tally has seen; without intervals, which need all texts."""
-    measures, sums = tally.measures, tally.sums
+    measures = tally.measures
+    sums = tally.sums
     if sums is None:
         return Report(0, {}, settings=measures)
     known = tally.trained_on

@@ -5,10 +5,13 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 
-from xmtc.core.printable import printable
+from xmtc.core.escape import printable
 
 COLORS = ("#1f6f8b", "#d1495b", "#66a182", "#edae49", "#7d5ba6", "#8d96a3")
-WIDTH, LEFT, RIGHT, ROW = 720, 150, 60, 22
+WIDTH = 720
+LEFT = 150
+RIGHT = 60
+ROW = 22
 
 
 def escaped(text: str) -> str:
@@ -44,13 +47,16 @@ def whiskers(rows: Sequence[tuple[str, float, float, float]], unit: str) -> str:
 def bars(groups: Mapping[str, Mapping[str, float]]) -> str:
     """For each group one bar of 0 to 100 percent per series, the same color for the same series."""
     series = list(dict.fromkeys(name for group in groups.values() for name in group))
-    parts, y = [], 4.0
+    parts = []
+    y = 4.0
     for group, values in groups.items():
         parts.append(_text(LEFT - 10, y + 14, group, "end"))
         for name, value in values.items():
             width = (WIDTH - LEFT - RIGHT) * min(100.0, max(0.0, value)) / 100
-            parts += [_box(LEFT, y, width, 16, _color(series, name)),
-                      _text(LEFT + width + 6, y + 13, f"{value:.1f}")]  # fmt: skip
+            parts += [
+                _box(LEFT, y, width, 16, _color(series, name)),
+                _text(LEFT + width + 6, y + 13, f"{value:.1f}"),
+            ]
             y += 18
         y += 8
     return _svg(y, parts) + legend(series)
@@ -58,7 +64,9 @@ def bars(groups: Mapping[str, Mapping[str, float]]) -> str:
 
 def shares(parts_of_all: Mapping[str, int]) -> str:
     """Counts side by side in one bar."""
-    total, left, parts = max(1, sum(parts_of_all.values())), 0.0, []
+    total = max(1, sum(parts_of_all.values()))
+    left = 0.0
+    parts = []
     for name, count in parts_of_all.items():
         width = WIDTH * count / total
         parts.append(_box(left, 2, width, 26, _color(list(parts_of_all), name)))
@@ -82,20 +90,26 @@ def _color(series: Sequence[str], name: str) -> str:
 
 
 def _svg(height: float, parts: Sequence[str]) -> str:
-    return (f'<svg viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" role="img">'
-            f"{''.join(parts)}</svg>")  # fmt: skip
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" role="img">{"".join(parts)}</svg>'
+    )
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, color: str) -> str:
-    return (f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-            f'stroke="{color}" stroke-width="1.5"/>')  # fmt: skip
+    return (
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
+        f'stroke="{color}" stroke-width="1.5"/>'
+    )
 
 
 def _box(x: float, y: float, width: float, height: float, color: str) -> str:
-    return (f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
-            f'fill="{color}"/>')  # fmt: skip
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{color}"/>'
+    )
 
 
 def _text(x: float, y: float, words: str, anchor: str = "start", color: str = "#222") -> str:
-    return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{color}">'
-            f"{escaped(words)}</text>")  # fmt: skip
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{color}">'
+        f"{escaped(words)}</text>"
+    )

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from xmtc.kernels.chunks import Weights, fill_margins, from_above, joined, room_for
-from xmtc.kernels.terms import grown
+from xmtc.kernels.term_table import grown
 from xmtc.kernels.types import Bytes, Floats, Ints, Longs, Matrix
 
 
@@ -39,29 +39,34 @@ def best_first_search(
 
 @njit(cache=True, nogil=True)
 def _search(texts, weights, names, widest, rule, powers, closed, ids, scores):
-    child_start, labels_from = weights[0], names[0] + 1
-    room, node_score = room_for(texts, widest), np.ones(len(powers), np.float32)
+    child_start = weights[0]
+    labels_from = names[0] + 1
+    room = room_for(texts, widest)
+    node_score = np.ones(len(powers), np.float32)
     # A heap: labels by their ids, inner nodes by their numbers less `labels_from`, so below 0: of
     # equal scores a node is opened before a label is taken, because its child may come first.
-    heap_score, heap_item = np.empty(1 << 10, np.float32), np.empty(1 << 10, np.int64)
+    heap_score = np.empty(1 << 10, np.float32)
+    heap_item = np.empty(1 << 10, np.int64)
     for text in range(len(ids)):
-        heap_score[0], heap_item[0] = 1, -labels_from
-        size, found = 1, 0
+        heap_score[0] = 1
+        heap_item[0] = -labels_from
+        size = 1
+        found = 0
         while size > 0 and found < ids.shape[1]:
-            bound, item = heap_score[0], heap_item[0]
+            bound = heap_score[0]
+            item = heap_item[0]
             size -= 1
             _sink(heap_score, heap_item, size, heap_score[size], heap_item[size])
             if item >= 0:
-                ids[text, found], scores[text, found] = item, bound
+                ids[text, found] = item
+                scores[text, found] = bound
                 found += 1
                 continue
             node = item + labels_from
             above = from_above(node_score[node], rule)
             fill_margins(texts, text, weights, node, room)
-            heap_score, heap_item = (
-                grown(heap_score, size + widest),
-                grown(heap_item, size + widest),
-            )
+            heap_score = grown(heap_score, size + widest)
+            heap_item = grown(heap_item, size + widest)
             for number in range(child_start[node], child_start[node + 1]):
                 if len(closed) == 0 or closed[number] == 0:
                     score = joined(room[0][number - child_start[node]], above, rule)
@@ -87,15 +92,18 @@ def _rise(heap_score, heap_item, place, score, item):
         above = (place - 1) >> 1
         if not _before(score, item, heap_score[above], heap_item[above]):
             break
-        heap_score[place], heap_item[place] = heap_score[above], heap_item[above]
+        heap_score[place] = heap_score[above]
+        heap_item[place] = heap_item[above]
         place = above
-    heap_score[place], heap_item[place] = score, item
+    heap_score[place] = score
+    heap_item[place] = item
 
 
 @njit(cache=True, nogil=True)
 def _sink(heap_score, heap_item, size, score, item):
     """Put an item into the free first place, then down to where it belongs."""
-    place, below = 0, 1
+    place = 0
+    below = 1
     while below < size:
         if below + 1 < size and _before(
             heap_score[below + 1], heap_item[below + 1], heap_score[below], heap_item[below]
@@ -103,6 +111,9 @@ def _sink(heap_score, heap_item, size, score, item):
             below += 1
         if not _before(heap_score[below], heap_item[below], score, item):
             break
-        heap_score[place], heap_item[place] = heap_score[below], heap_item[below]
-        place, below = below, 2 * below + 1
-    heap_score[place], heap_item[place] = score, item
+        heap_score[place] = heap_score[below]
+        heap_item[place] = heap_item[below]
+        place = below
+        below = 2 * below + 1
+    heap_score[place] = score
+    heap_item[place] = item

@@ -16,9 +16,9 @@ from typing import TypeAlias
 import numpy as np
 from numba import njit
 
-from xmtc.kernels.fetch import fetch
+from xmtc.kernels.prefetch import fetch
+from xmtc.kernels.simd import WIDTH, add_scaled
 from xmtc.kernels.types import Array, Floats, Ints, Longs
-from xmtc.kernels.vectors import WIDTH, add_scaled
 
 # bucket_start, bucket_width (both by node), bucket_row
 Buckets: TypeAlias = tuple[Longs, Longs, Ints]
@@ -33,7 +33,10 @@ START = (1 << START_BITS) - 1
 FULLER = 2  # a row is full where that takes at most so many times the cells of its entries
 
 IDENTITY, SIGMOID, HINGE = 0, 1, 2  # what becomes of w·x + b; HINGE is exp(-max(0, 1 - v)^power)
-MULTIPLY, ADD, CHILD = 0, 1, 2  # how a child's score joins its parent's
+# how a child's score joins its parent's
+MULTIPLY = 0
+ADD = 1
+CHILD = 2
 
 
 def feature_buckets(row_start: Longs, row_feature: Ints, features: int) -> Buckets:
@@ -59,9 +62,13 @@ def _fill_buckets(row_start, row_feature, starts, widths, bucket_row):
 
 
 def packed_rows(
-    child_start: Longs, row_start: Longs, row_feature: Ints, entry_start: Longs,
-    entry_sibling: Array, entry_value: Array,
-) -> Rows:  # fmt: skip
+    child_start: Longs,
+    row_start: Longs,
+    row_feature: Ints,
+    entry_start: Longs,
+    entry_sibling: Array,
+    entry_value: Array,
+) -> Rows:
     """The rows of all chunks as `fill_margins` reads them.
 
     child_start, row_start: by node. entry_sibling: in the smallest unsigned type; entry_value:
@@ -97,7 +104,8 @@ def first_cell(key):
 def _fill_starts(widths, row_start, entry_start, starts):
     for node in range(len(widths)):
         for row in range(row_start[node], row_start[node + 1]):
-            size, full = 2 * (entry_start[row + 1] - entry_start[row]), widths[node]
+            size = 2 * (entry_start[row + 1] - entry_start[row])
+            full = widths[node]
             starts[row + 1] = starts[row] + (full if full <= FULLER * size else size) // 2
 
 
@@ -111,7 +119,8 @@ def _fill_cells(widths, row_start, row_key, entry_start, entry_sibling, entry_va
                 if full:
                     cells[first + np.int64(entry_sibling[entry])] = entry_value[entry]
                 else:
-                    cells[cell], cells[cell + 1] = entry_sibling[entry], entry_value[entry]
+                    cells[cell] = entry_sibling[entry]
+                    cells[cell + 1] = entry_value[entry]
                     cell += 2
 
 
@@ -135,7 +144,9 @@ def room_for(texts, widest):
 def announce(texts, text, weights, node):
     """Say that `fill_margins` comes next: what it reads first is fetched meanwhile."""
     indptr, columns, _ = texts
-    first_bucket, width, bucket_row = weights[1][node], weights[2][node], weights[3]
+    first_bucket = weights[1][node]
+    width = weights[2][node]
+    bucket_row = weights[3]
     for entry in range(indptr[text], indptr[text + 1]):
         fetch(bucket_row, first_bucket + (columns[entry] >> width))
 
@@ -150,8 +161,10 @@ def fill_margins(texts, text, weights, node, room):
     indptr, columns, values = texts
     child_start, bucket_start, bucket_width, bucket_row, row_key = weights[:5]
     cells, sibling_bits, scales, biases = weights[5:]
-    first_child, first_bucket = child_start[node] - 1, bucket_start[node]
-    children, width = child_start[node + 1] - child_start[node], bucket_width[node]
+    first_child = child_start[node] - 1
+    first_bucket = bucket_start[node]
+    children = child_start[node + 1] - child_start[node]
+    width = bucket_width[node]
     margins, entries, rows = room
     for entry in range(indptr[text], indptr[text + 1]):
         fetch(row_key, bucket_row[first_bucket + (columns[entry] >> width)])
@@ -159,7 +172,8 @@ def fill_margins(texts, text, weights, node, room):
     for entry in range(indptr[text], indptr[text + 1]):
         bucket = first_bucket + (columns[entry] >> width)
         row = _row_of(columns[entry], row_key, bucket_row[bucket], bucket_row[bucket + 1], width)
-        entries[found], rows[found] = entry, row
+        entries[found] = entry
+        rows[found] = row
         found += row >= 0
     for place in range(found):
         fetch(cells, first_cell(row_key[rows[place]]))
@@ -167,8 +181,10 @@ def fill_margins(texts, text, weights, node, room):
     for child in range(full):
         margins[child] = 0
     for place in range(found):
-        value, row = values[entries[place]], rows[place]
-        start, end = first_cell(row_key[row]), first_cell(row_key[row + 1])
+        value = values[entries[place]]
+        row = rows[place]
+        start = first_cell(row_key[row])
+        end = first_cell(row_key[row + 1])
         if end - start == full:
             add_scaled(margins, full, cells, start, value)
             continue
@@ -199,7 +215,8 @@ def _row_of(wanted, row_key, row, last, width):
 @njit(cache=True, nogil=True)
 def from_above(score, rule):
     """What a node's score brings to its children's. rule: as in `beam_search`."""
-    combine, trust = rule[2], rule[3]
+    combine = rule[2]
+    trust = rule[3]
     return score**trust if combine == MULTIPLY and trust != 1 else score
 
 

@@ -27,7 +27,10 @@ _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ZERO = np.uint64(0)
-_27, _30, _31, _32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
+_27 = np.uint64(27)
+_30 = np.uint64(30)
+_31 = np.uint64(31)
+_32 = np.uint64(32)
 
 # One permutation of the 32-bit numbers per place: value -> value * odd + shift.
 _CHANCE = np.random.Generator(np.random.PCG64(20160813))
@@ -41,7 +44,8 @@ def fingerprints(buffer: Bytes, indptr: Longs) -> tuple[Longs, Hashes, Signature
     (texts,) words; (texts,) a hash of the sequence of words; (texts, PLACES) signatures.
     """
     texts = len(indptr) - 1
-    words, wholes = np.zeros(texts, np.int64), np.zeros(texts, np.uint64)
+    words = np.zeros(texts, np.int64)
+    wholes = np.zeros(texts, np.uint64)
     signatures = np.full((texts, PLACES), np.iinfo(np.uint32).max, np.uint32)
     room = np.empty(_most_words(int(np.diff(indptr).max(initial=0))), np.uint64)
     _fill_fingerprints(buffer, indptr, _FACTORS, _SHIFTS, room, words, wholes, signatures)
@@ -90,13 +94,18 @@ def _lower(signature, value, factors, shifts):
 @njit(cache=True, nogil=True)
 def _read_runs(buffer, start, stop, runs):
     """Fills `runs` with the hash of each three-word run; shorter texts are one run."""
-    words, before, last, whole = 0, _ZERO, _ZERO, _ZERO
+    words = 0
+    before = _ZERO
+    last = _ZERO
+    whole = _ZERO
     place, word = _next_word(buffer, start, stop)
     while place >= 0:
         if words >= 2:
             runs[words - 2] = _mixed(_mixed(before + _GOLDEN) + _mixed(last) + word)
         words += 1
-        before, last, whole = last, word, _mixed(whole + word)
+        before = last
+        last = word
+        whole = _mixed(whole + word)
         place, word = _next_word(buffer, place, stop)
     if words in (1, 2):
         runs[0] = whole
@@ -110,7 +119,8 @@ def _next_word(buffer, place, stop):
         place += 1
     if place == stop:
         return -1, _ZERO
-    value, end = _FNV_START, place + 1
+    value = _FNV_START
+    end = place + 1
     if _is_word_itself(buffer[place]):
         end = min(place + 3, stop)
     else:
@@ -181,7 +191,8 @@ def _insert(partners, agreed, other, same):
         return
     partners[place + 1 :] = partners[place:-1].copy()
     agreed[place + 1 :] = agreed[place:-1].copy()
-    partners[place], agreed[place] = other, same
+    partners[place] = other
+    agreed[place] = same
 
 
 @njit(cache=True, nogil=True)

@@ -24,7 +24,8 @@ def tree_of(levels: Sequence[Ints], labels: int) -> LabelTree:
 
     Inner nodes are numbered so that the children of a node follow each other.
     """
-    parents, above = [], np.zeros(labels, np.int32)
+    parents = []
+    above = np.zeros(labels, np.int32)
     for members in levels:
         nodes = int(members.max(initial=0)) + 1
         pairs, place = np.unique(above.astype(np.int64) * nodes + members, return_inverse=True)

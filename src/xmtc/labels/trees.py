@@ -14,7 +14,7 @@ from xmtc.core.arrays import Csr, Longs, kernel_arrays
 from xmtc.core.errors import DataError, require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.tree import MAX_DEPTH, LabelTree
-from xmtc.kernels.assign import nearest_centres, split_in_half, split_like
+from xmtc.kernels.balanced_kmeans import nearest_centres, split_in_half, split_like
 from xmtc.labels.partition import Split, every, grow, tree_of
 
 AGAIN = 2  # passes over all labels of a node whose halves some of them have found
@@ -36,21 +36,33 @@ class TreeConfig:
     def __post_init__(self) -> None:
         binary = self.method == "balanced"
         power = self.arity >= 2 and self.arity & (self.arity - 1) == 0
-        require(power or (not binary and self.arity >= 2), "arity", self.arity,
-                "must be a power of 2 for balanced trees, at least 2 for others")  # fmt: skip
+        require(
+            power or (not binary and self.arity >= 2),
+            "arity",
+            self.arity,
+            "must be a power of 2 for balanced trees, at least 2 for others",
+        )
         require(self.max_leaf >= 1, "max_leaf", self.max_leaf, "must be at least 1")
         require(self.sample >= 2, "sample", self.sample, "must be at least 2")
         require(self.seed >= 0, "seed", self.seed, "must be 0 or more")
-        require(1 <= self.max_depth < MAX_DEPTH, "max_depth", self.max_depth,
-                f"must lie between 1 and {MAX_DEPTH - 1}")  # fmt: skip
+        require(
+            1 <= self.max_depth < MAX_DEPTH,
+            "max_depth",
+            self.max_depth,
+            f"must lie between 1 and {MAX_DEPTH - 1}",
+        )
         check_stop(self.stop, self.centres)
 
 
 def check_stop(stop: str, centres: str) -> None:
     """Raise where 2-means would stop by what it does not know."""
-    require(stop != "gain" or centres == "unit", "stop", stop,
-            "is a gain of cosines, which Euclidean centres do not aim for: take still or change, "
-            "or centres=unit")  # fmt: skip
+    require(
+        stop != "gain" or centres == "unit",
+        "stop",
+        stop,
+        "is a gain of cosines, which Euclidean centres do not aim for: take still or change, "
+        "or centres=unit",
+    )
 
 
 def build_tree(vectors: Csr, counts: Longs, config: TreeConfig) -> LabelTree:
@@ -73,7 +85,8 @@ def balanced_tree(
 
     halvings_in_all: how often every label's node is halved; None: by `max_leaf` and `max_depth`.
     """
-    labels, halvings = vectors.shape[0], int(math.log2(config.arity))
+    labels = vectors.shape[0]
+    halvings = int(math.log2(config.arity))
     depth = min(halvings_for(labels, config.max_leaf), config.max_depth * halvings, MAX_DEPTH - 1)
     depth = depth if halvings_in_all is None else halvings_in_all
     levels = grow(labels, _in_half(vectors, config), config.seed, depth)
@@ -127,7 +140,8 @@ def given_tree(labels: LabelSpace, parent_of: Mapping[str, str]) -> LabelTree:
 def _path(name: str, parent_of: Mapping[str, str], is_inner: bool) -> list[str]:
     """The nodes above a label, from the top down."""
     path = [name] if is_inner else []
-    seen, above = {name}, parent_of.get(name)
+    seen = {name}
+    above = parent_of.get(name)
     while above is not None:
         if above in seen:
             raise DataError(f"the given tree has a circle: {name!r} is above itself.")
@@ -138,7 +152,8 @@ def _path(name: str, parent_of: Mapping[str, str], is_inner: bool) -> list[str]:
 
 
 def _in_half(vectors: Csr, config: TreeConfig) -> Split:
-    matrix, scratch = kernel_arrays(vectors), threading.local()
+    matrix = kernel_arrays(vectors)
+    scratch = threading.local()
     passes = 100 if config.stop == "gain" else 20
     min_gain = 1e-4 if config.stop == "gain" else -1.0
     how = (min_gain, passes, 0.01 if config.stop == "change" else -1.0, config.centres == "mean")
@@ -163,7 +178,8 @@ def _in_half(vectors: Csr, config: TreeConfig) -> Split:
 
 def _into_clusters(vectors: Csr, config: TreeConfig) -> Split:
     """Plain spherical k-means (Bonsai): clusters of any size, none empty, none with one label."""
-    matrix, features = kernel_arrays(vectors), vectors.shape[1]
+    matrix = kernel_arrays(vectors)
+    features = vectors.shape[1]
 
     def split(labels: Longs, rng: np.random.Generator) -> Sequence[Longs]:
         if len(labels) <= max(config.arity, config.max_leaf):

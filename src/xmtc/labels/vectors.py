@@ -12,7 +12,7 @@ from xmtc.core.arrays import Array, Csr, as_csr, csr, kernel_arrays, unit_rows
 from xmtc.core.interfaces import Encoder
 from xmtc.core.labels import LabelSpace
 from xmtc.core.threads import blocks, in_threads
-from xmtc.kernels.rows import unit_sums
+from xmtc.kernels.sparse_rows import unit_sums
 
 SIGNS = re.compile(r"[\s,.:;\\'/@#?!\[\]&$_*]+")
 LABELS_PER_BLOCK = 256  # summed by one thread at a time
@@ -27,7 +27,8 @@ def pifa(features: Csr, relevant: Csr, weigh_texts: bool = False, terms: int | N
     Returns (labels, features). A label without texts gets a zero row.
     """
     weights = unit_rows(relevant) if weigh_texts else relevant
-    groups, rows = kernel_arrays(as_csr(weights.T)), kernel_arrays(features)
+    groups = kernel_arrays(as_csr(weights.T))
+    rows = kernel_arrays(features)
 
     def sums(labels: tuple[int, int]) -> Csr:
         indptr, columns, values = unit_sums(groups, *labels, rows, features.shape[1], terms)

@@ -19,7 +19,8 @@ from xmtc.linear.svm import SvmConfig
 CAUTION = 0.6
 # One that knows its own text alone: other texts share a few of those words, so they speak for it
 # faintly. What they say counts twice, and less caution is left (same page).
-STRETCH, CAUTION_BY_TEXT = 2.0, 0.3
+STRETCH = 2.0
+CAUTION_BY_TEXT = 0.3
 OTHERS = 500  # labels from other leaves that new labels are told from
 
 
@@ -47,8 +48,9 @@ def with_labels(
     others = _likenesses(forest)
 
     def learned(chunk: Chunk, mine: Array) -> Chunk:
-        return _learned(chunk, texts, relevant[:, np.flatnonzero(mine)], by_text[mine], others,
-                        config)  # fmt: skip
+        return _learned(
+            chunk, texts, relevant[:, np.flatnonzero(mine)], by_text[mine], others, config
+        )
 
     return _inserted(forest, _leaves_for(forest, texts, relevant, beam), learned)
 
@@ -113,9 +115,11 @@ def _keep_children(chunk: Chunk, kept: Array) -> Chunk:
     new_place = np.cumsum(kept) - 1
     stays = kept[chunk.siblings]
     return chunk_of(
-        chunk.entry_features[stays], new_place[chunk.siblings[stays]], chunk.values[stays],
+        chunk.entry_features[stays],
+        new_place[chunk.siblings[stays]],
+        chunk.values[stays],
         chunk.biases[kept],
-    )  # fmt: skip
+    )
 
 
 def _learned(
@@ -139,7 +143,8 @@ def _learned(
 
 def _likenesses(forest: Forest) -> Csr:
     """Texts that speak for some OTHERS labels from anywhere, always the same ones."""
-    found, enough = [], 0
+    found = []
+    enough = 0
     for leaf in np.random.default_rng(0).permutation(forest.inner_nodes - forest.first_leaf):
         if enough >= OTHERS:
             break

@@ -52,12 +52,14 @@ def _steps(forest: Forest, label: int) -> list[tuple[int, int]]:
     """(parent, child) numbers in the forest, from the root to the label."""
     starts = np.cumsum([0, 1, *map(len, forest.tree.parents)])
     slot = int(np.flatnonzero(forest.tree.children[-1].nodes == label)[0])
-    steps, node = [], int(forest.tree.parents[-1][label])
+    steps = []
+    node = int(forest.tree.parents[-1][label])
     child = int(starts[forest.tree.depth]) + slot
     for level in range(forest.tree.depth - 1, -1, -1):
         parent = int(starts[level]) + node
         steps.append((parent, child))
-        child, node = parent, int(forest.tree.parents[level - 1][node]) if level else 0
+        child = parent
+        node = int(forest.tree.parents[level - 1][node]) if level else 0
     return steps[::-1]
 
 

@@ -23,7 +23,7 @@ from xmtc.core.arrays import (
 from xmtc.core.ranking import Ranking
 from xmtc.core.threads import blocks, in_threads, thread_count
 from xmtc.core.tree import LabelTree
-from xmtc.kernels.beam import beam_search
+from xmtc.kernels.beam_search import beam_search
 from xmtc.kernels.best_first import best_first_search
 from xmtc.kernels.chunks import (
     CHILD,
@@ -34,7 +34,7 @@ from xmtc.kernels.chunks import (
     feature_buckets,
     packed_rows,
 )
-from xmtc.kernels.rounding import largest_by_sibling, rounded_values
+from xmtc.kernels.int8 import largest_by_sibling, rounded_values
 
 TEXTS_PER_BLOCK = 16384  # ranked together: the more, the more share a chunk while it is cached
 NODES_PER_BLOCK = 256  # put together by one thread
@@ -104,7 +104,8 @@ class Forest:
         are joined as if the search had found them. None: the search finds them.
         far: a beam search drops nodes, and labels, below this share of the best one's score.
         """
-        closed, rule = self._closed(allowed), (*_RULES[score], trust)
+        closed = self._closed(allowed)
+        rule = (*_RULES[score], trust)
         weights, level_starts, names, widest = self._arrays
         every = kernel_arrays(texts)
         beam = min(beam, max(map(len, self.tree.parents)))
@@ -144,10 +145,15 @@ class Forest:
         names = np.concatenate([[level_starts[-2] - 1], self.tree.children[-1].nodes])
         buckets = feature_buckets(self.row_start, self.row_feature, self.feature_count)
         rows = packed_rows(
-            self.child_start, self.row_start, self.row_feature, self.entry_start,
-            self.entry_sibling, self.entry_value,
-        )  # fmt: skip
-        scales, biases = _read_only(self.scales), _read_only(self.biases)
+            self.child_start,
+            self.row_start,
+            self.row_feature,
+            self.entry_start,
+            self.entry_sibling,
+            self.entry_value,
+        )
+        scales = _read_only(self.scales)
+        biases = _read_only(self.biases)
         weights = (self.child_start, *buckets, *rows, scales, biases)
         return weights, level_starts, names.astype(np.int64), self.widest
 
@@ -166,7 +172,8 @@ class Forest:
     def chunk(self, node: int) -> Chunk:
         """The classifiers of one node's children."""
         first, last = self.row_start[node : node + 2]
-        begin, end = self.entry_start[first], self.entry_start[last]
+        begin = self.entry_start[first]
+        end = self.entry_start[last]
         children = slice(self.child_start[node] - 1, self.child_start[node + 1] - 1)
         siblings = self.entry_sibling[begin:end].astype(np.int32)
         return Chunk(
@@ -226,12 +233,12 @@ def side_by_side(chunks: Sequence[Chunk]) -> Chunk:
     before = starts_of([len(chunk.biases) for chunk in chunks])
     return chunk_of(
         np.concatenate([chunk.entry_features for chunk in chunks]),
-        np.concatenate([
-            chunk.siblings + np.int32(first) for chunk, first in zip(chunks, before, strict=False)
-        ]),
+        np.concatenate(
+            [chunk.siblings + np.int32(first) for chunk, first in zip(chunks, before, strict=False)]
+        ),
         np.concatenate([chunk.values for chunk in chunks]),
         np.concatenate([chunk.biases for chunk in chunks]),
-    )  # fmt: skip
+    )
 
 
 def flat_forest(weights: Csr, biases: Floats, kind: WeightType = "float32") -> Forest:
@@ -321,5 +328,6 @@ def _of_rows(ranking: Ranking, start: int, stop: int) -> tuple[Ints, Floats]:
 
 def _rows(texts: Matrix, start: int, stop: int) -> Matrix:
     indptr, columns, values = texts
-    begin, end = indptr[start], indptr[stop]
+    begin = indptr[start]
+    end = indptr[stop]
     return indptr[start : stop + 1] - begin, columns[begin:end], values[begin:end]

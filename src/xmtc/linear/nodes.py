@@ -15,8 +15,8 @@ from xmtc.core.progress import step
 from xmtc.core.ranking import NO_LABEL, Ranking
 from xmtc.core.threads import blocks, in_threads
 from xmtc.core.tree import LabelTree
-from xmtc.kernels.rows import gather_rows, sorted_union
-from xmtc.kernels.svm import SIBLINGS, Rows, Start
+from xmtc.kernels.dual_descent import SIBLINGS, Rows, Start
+from xmtc.kernels.sparse_rows import gather_rows, sorted_union
 from xmtc.linear.forest import Chunk, Forest, WeightType, chunk_of, forest_of, side_by_side
 from xmtc.linear.svm import SvmConfig, pruned, refusing, solve
 
@@ -152,7 +152,7 @@ def _reached(nodes: Sequence[Node], ranking: Ranking, negatives: Negatives) -> l
 
 def _forest(
     tree: LabelTree, chunks: dict[int, Chunk], features: Csr, weights: WeightType
-) -> Forest:  # fmt: skip
+) -> Forest:
     """The tree with its own chunks; those of deeper levels are left out."""
     inner = 1 + sum(map(len, tree.parents[:-1]))
     return forest_of(tree, [chunks[node] for node in range(inner)], features.shape[1], weights)
@@ -161,7 +161,8 @@ def _forest(
 def _levels(relevant: Csr, tree: LabelTree, relevance: Relevance) -> list[list[Node]]:
     """The inner nodes of each level, with the texts that carry a label below them."""
     levels: list[list[Node]] = []
-    above, place = [np.arange(relevant.shape[0], dtype=np.int32)], 0
+    above = [np.arange(relevant.shape[0], dtype=np.int32)]
+    place = 0
     for level, children in enumerate(tree.children):
         carried = tree.summed_at(level, relevant)
         columns = _columns(_share_rows(carried) if relevance == "induced" else carried)
@@ -240,8 +241,10 @@ def _train_node(
     indptr, columns, values, kept, squares = gather_rows(*texts, node.rows, place_of)
     rows = Rows(indptr, columns, values, squares)
     carriers = np.searchsorted(node.rows, node.carriers).astype(np.int32)
-    parts = [_solved(rows, node, carriers, cut, kept, config)
-             for cut in blocks(node.children, TOGETHER) or [(0, 0)]]  # fmt: skip
+    parts = [
+        _solved(rows, node, carriers, cut, kept, config)
+        for cut in blocks(node.children, TOGETHER) or [(0, 0)]
+    ]
     return parts[0] if len(parts) == 1 else side_by_side(parts)
 
 
@@ -254,8 +257,12 @@ def _solved(
     mine = slice(starts[0], starts[-1])
     start = Start(np.zeros(len(kept), np.float32), 0.0, np.zeros(len(node.rows), np.float32))
     weights, biases, _ = solve(
-        rows, (starts - starts[0], carriers[mine]), start, config, node.place * 101 + first,
+        rows,
+        (starts - starts[0], carriers[mine]),
+        start,
+        config,
+        node.place * 101 + first,
         relevance=node.relevance[mine] if len(node.relevance) else None,
-    )  # fmt: skip
+    )
     features, entry_start, siblings, values = pruned(weights, last - first, config)
     return Chunk(kept[features], entry_start, siblings, values, refusing(biases, np.diff(starts)))

@@ -11,7 +11,7 @@ from scipy.special import expit
 from xmtc.core.arrays import Array, Csr, Floats, Ints, Matrix, kernel_arrays
 from xmtc.core.errors import StoreError
 from xmtc.core.parts import Parts, csr_arrays
-from xmtc.kernels.linear import score_nodes
+from xmtc.kernels.sparse_scores import score_nodes
 
 MAX_WEIGHT = 1e15  # a bound for files from strangers, so that no sum overflows
 

@@ -12,8 +12,8 @@ from xmtc.core.arrays import Array, Csr, Floats, Ints, Longs, kernel_arrays
 from xmtc.core.errors import require
 from xmtc.core.progress import step
 from xmtc.core.threads import blocks, in_threads
-from xmtc.kernels import svm
-from xmtc.kernels.svm import SIBLINGS, Rows, Start
+from xmtc.kernels import dual_descent
+from xmtc.kernels.dual_descent import SIBLINGS, Rows, Start
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,12 @@ class SvmConfig:
             require(1e-9 <= value <= 1e9, name, value, "must lie between 1e-9 and 1e9")
         require(self.tolerance > 0, "tolerance", self.tolerance, "must be above 0")
         require(self.max_passes >= 1, "max_passes", self.max_passes, "must be at least 1")
-        require(self.most_weights is None or self.most_weights >= 1, "most_weights",
-                self.most_weights, "must be at least 1, or none for no limit")  # fmt: skip
+        require(
+            self.most_weights is None or self.most_weights >= 1,
+            "most_weights",
+            self.most_weights,
+            "must be at least 1, or none for no limit",
+        )
         require(self.prune >= 0, "prune", self.prune, "must be 0 (keep all) or more")
 
 
@@ -100,14 +104,16 @@ def solve(
     costs = (config.cost * config.positive_cost, config.cost)
     # A seed of its own for all of them, whichever thread works on them.
     seed = (config.seed * 1_000_003 + place) & 0xFFFFFFFF
-    tolerance, logistic = config.tolerance * share, config.loss == "logistic"
-    return svm.solve(rows, positives, start, costs, tolerance, config.max_passes, seed, logistic,
-                     relevance)  # fmt: skip
+    tolerance = config.tolerance * share
+    logistic = config.loss == "logistic"
+    return dual_descent.solve(
+        rows, positives, start, costs, tolerance, config.max_passes, seed, logistic, relevance
+    )
 
 
 def pruned(weights: Floats, labels: int, config: SvmConfig) -> tuple[Ints, Longs, Ints, Floats]:
     """The weights worth keeping: features, where the entries of each begin, labels, values."""
-    return svm.large_weights(weights, labels, config.prune, config.most_weights)
+    return dual_descent.large_weights(weights, labels, config.prune, config.most_weights)
 
 
 def _positives(carriers: sp.csc_array, labels: Longs) -> tuple[Longs, Ints]:

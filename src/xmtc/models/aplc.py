@@ -20,13 +20,13 @@ from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, trusted
 from xmtc.core.ranking import Ranking
-from xmtc.models.validating import check_readable, metrics_of, split_off
+from xmtc.models.holdout import check_readable, metrics_of, split_off
 from xmtc.neural.extra import require_neural
-from xmtc.neural.heads.clusters import AdaptiveScorer, Shape, cluster_sizes, load_scorer
+from xmtc.neural.heads.adaptive_scorer import AdaptiveScorer, Shape, cluster_sizes, load_scorer
 from xmtc.neural.settings import EncoderConfig, TrainingConfig, cpu_encoder, cpu_training
 
 if TYPE_CHECKING:
-    from xmtc.neural.encoders.encoder import TextEncoder
+    from xmtc.neural.encoders.text_encoder import TextEncoder
     from xmtc.neural.heads.adaptive import AdaptiveLabelClusters, Hidden
 
 KIND = "aplc"
@@ -55,13 +55,27 @@ class Config:
         require(1 <= self.narrowing <= 1000, "narrowing", self.narrowing, "from 1 to 1000")
         require(0 <= self.hidden <= 1 << 16, "hidden", self.hidden, "must lie between 0 and 65536")
         require(self.hidden_rate > 0, "hidden_rate", self.hidden_rate, "must be above 0")
-        require(1 <= len(self.clusters) <= 64 and min(self.clusters) > 0
-                and abs(sum(self.clusters) - 1) < 1e-3, "clusters", self.clusters,
-                "must be 1 to 64 shares above 0 that add up to 1")  # fmt: skip
-        require(len(self.cuts) < 64 and all(a < b for a, b in zip((0, *self.cuts), self.cuts,
-                strict=False)), "cuts", self.cuts, "must be ranks that climb")  # fmt: skip
-        require(not self.training.shard_labels, "training.shard_labels", True,
-                "is not for aplc; leave it off, or train lightxml")  # fmt: skip
+        require(
+            1 <= len(self.clusters) <= 64
+            and min(self.clusters) > 0
+            and abs(sum(self.clusters) - 1) < 1e-3,
+            "clusters",
+            self.clusters,
+            "must be 1 to 64 shares above 0 that add up to 1",
+        )
+        require(
+            len(self.cuts) < 64
+            and all(a < b for a, b in zip((0, *self.cuts), self.cuts, strict=False)),
+            "cuts",
+            self.cuts,
+            "must be ranks that climb",
+        )
+        require(
+            not self.training.shard_labels,
+            "training.shard_labels",
+            True,
+            "is not for aplc; leave it off, or train lightxml",
+        )
 
     def sizes(self, labels: int) -> tuple[int, ...]:
         """How many labels the head and each tail hold."""
@@ -69,22 +83,45 @@ class Config:
 
 
 def _published(
-    epochs: int, tokens: int, batch: int, hidden: int, *, clusters: int = 2,
-    cuts: tuple[int, ...] = (), rates: tuple[float, float] = (5e-5, 2e-3), texts: int,
+    epochs: int,
+    tokens: int,
+    batch: int,
+    hidden: int,
+    *,
+    clusters: int = 2,
+    cuts: tuple[int, ...] = (),
+    rates: tuple[float, float] = (5e-5, 2e-3),
+    texts: int,
     held_out: int,
-) -> Config:  # fmt: skip
+) -> Config:
     """rates: of the encoder and of the output layer; the hidden layer's is 1e-4 everywhere."""
     encoder = EncoderConfig("xlnet-base-cased", max_tokens=tokens, vector="cls")
     training = TrainingConfig(
-        epochs=epochs, batch=batch, batch_tokens=batch * tokens, encoder_rate=rates[0],
-        head_rate=rates[1], decay=0.0, schedule="slanted", warmup=0.0, clip=1.0,
-        validation=held_out / texts, patience=epochs, seed=42,
-    )  # fmt: skip
+        epochs=epochs,
+        batch=batch,
+        batch_tokens=batch * tokens,
+        encoder_rate=rates[0],
+        head_rate=rates[1],
+        decay=0.0,
+        schedule="slanted",
+        warmup=0.0,
+        clip=1.0,
+        validation=held_out / texts,
+        patience=epochs,
+        seed=42,
+    )
     return Config(
-        encoder, training, clusters=(1 / clusters,) * clusters, cuts=cuts, hidden=hidden,
-        hidden_rate=1e-4, dropout=0.1, loss="document", start_at_frequency=False,
+        encoder,
+        training,
+        clusters=(1 / clusters,) * clusters,
+        cuts=cuts,
+        hidden=hidden,
+        hidden_rate=1e-4,
+        dropout=0.1,
+        loss="document",
+        start_at_frequency=False,
         standardise=False,
-    )  # fmt: skip
+    )
 
 
 # The paper's values; where the released code has others, they follow as NAME_CODE. Held-out texts
@@ -132,7 +169,7 @@ class Aplc:
 
     def to_parts(self) -> Parts:
         """Everything needed to make this model again, the encoder and its tokenizer included."""
-        from xmtc.neural.encoders.travel import encoder_arrays
+        from xmtc.neural.encoders.serialize import encoder_arrays
 
         arrays = encoder_arrays(self.encoder, "encoder0") | self.scorer.to_arrays()
         return Parts(settings.to_dict(self.config), self.labels, self.trained_on, arrays)
@@ -141,7 +178,7 @@ class Aplc:
     def from_parts(parts: Parts) -> Aplc:
         """The model as it was saved, checked."""
         require_neural(KIND)
-        from xmtc.neural.encoders.travel import encoder_from
+        from xmtc.neural.encoders.serialize import encoder_from
 
         config = parts.config(Config)
         encoder = encoder_from(parts, "encoder0", config.encoder)
@@ -163,7 +200,7 @@ def train(dataset: Dataset, config: Config) -> Aplc:
 
 
 def _taught(dataset: Dataset, held_out: Dataset | None, config: Config, cache: Path) -> Aplc:
-    from xmtc.neural.training.lesson import prepared, teach
+    from xmtc.neural.training.prepared import prepared, teach
 
     key = run.key_of(settings.to_dict(config), dataset)
     lesson = prepared(
@@ -203,10 +240,14 @@ def _head(relevant: Csr, dim: int, config: Config) -> AdaptiveLabelClusters | Hi
     from xmtc.neural.heads.adaptive import AdaptiveLabelClusters, Hidden
 
     layer = AdaptiveLabelClusters(
-        config.hidden or dim, config.sizes(relevant.shape[1]), config.narrowing,
-        norm_relu=config.norm_relu, loss=config.loss, gate_loss=config.gate_loss,
+        config.hidden or dim,
+        config.sizes(relevant.shape[1]),
+        config.narrowing,
+        norm_relu=config.norm_relu,
+        loss=config.loss,
+        gate_loss=config.gate_loss,
         bias=config.start_at_frequency,
-    )  # fmt: skip
+    )
     if config.start_at_frequency:
         layer.start_at_frequency(relevant)
     if config.hidden:
@@ -216,6 +257,11 @@ def _head(relevant: Csr, dim: int, config: Config) -> AdaptiveLabelClusters | Hi
 
 def _shape(config: Config, dim: int, labels: int) -> Shape:
     return Shape(
-        dim, config.sizes(labels), config.narrowing, config.norm_relu, config.hidden,
-        bias=config.start_at_frequency, standardised=config.standardise,
-    )  # fmt: skip
+        dim,
+        config.sizes(labels),
+        config.narrowing,
+        config.norm_relu,
+        config.hidden,
+        bias=config.start_at_frequency,
+        standardised=config.standardise,
+    )

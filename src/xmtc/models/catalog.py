@@ -47,9 +47,10 @@ def choosing() -> tuple[str, ...]:
     """The kinds whose training chooses something by validation data."""
     wanted = {"training", "validation"}
     return tuple(
-        kind for kind in TRAINABLE
+        kind
+        for kind in TRAINABLE
         if wanted & {field.name for field in fields(module_of(kind).Config)}
-    )  # fmt: skip
+    )
 
 
 def class_of(kind: str) -> Any:

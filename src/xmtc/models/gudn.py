@@ -22,17 +22,17 @@ from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts
 from xmtc.core.ranking import Ranking
 from xmtc.core.tree import LabelTree
-from xmtc.labels.said import are_codes, said
+from xmtc.labels.label_text import are_codes, said
 from xmtc.models import lightxml
+from xmtc.models.holdout import check_readable, metrics_of, split_off
 from xmtc.models.lightxml import LightXML, label_tree, output_layers
-from xmtc.models.validating import check_readable, metrics_of, split_off
 from xmtc.neural.extra import require_neural
-from xmtc.neural.heads.added import with_nodes
+from xmtc.neural.heads.new_labels import with_nodes
 from xmtc.neural.settings import EncoderConfig, GuideConfig, TrainingConfig
 
 if TYPE_CHECKING:
-    from xmtc.neural.training.guided import GuidedTask
-    from xmtc.neural.training.lesson import Lesson
+    from xmtc.neural.training.guided_loss import GuidedTask
+    from xmtc.neural.training.prepared import Lesson
     from xmtc.neural.training.task import LabelTask
 
 KIND = "gudn"
@@ -72,13 +72,32 @@ def _published(
     """Ten layers; 4 processes of 8 texts each made a step, which here are four batches."""
     encoder = EncoderConfig("bert-base-uncased", max_tokens=512, vector="cls", layers=10)
     training = TrainingConfig(
-        epochs=epochs, batch=8, batch_tokens=8 * 512, accumulate=4, encoder_rate=5e-5,
-        head_rate=5e-5, decay=0.0, epsilon=1e-6, schedule="linear", warmup=0.0, clip=0.0,
-        validation=validation, patience=epochs, seed=19950919,
-    )  # fmt: skip
+        epochs=epochs,
+        batch=8,
+        batch_tokens=8 * 512,
+        accumulate=4,
+        encoder_rate=5e-5,
+        head_rate=5e-5,
+        decay=0.0,
+        epsilon=1e-6,
+        schedule="linear",
+        warmup=0.0,
+        clip=0.0,
+        validation=validation,
+        patience=epochs,
+        seed=19950919,
+    )
     guides = guides or GuideConfig(features="pooler", max_tokens=512)
-    return Config(encoder, training, guides, dropout=0.5, loss="mean", start_at_frequency=False,
-                  standardise=False, **others)  # fmt: skip
+    return Config(
+        encoder,
+        training,
+        guides,
+        dropout=0.5,
+        loss="mean",
+        start_at_frequency=False,
+        standardise=False,
+        **others,
+    )
 
 
 EURLEX_4K = _published(40, 200 / 15_449)
@@ -165,12 +184,14 @@ def with_labels(model: Gudn, labels: LabelSpace, vectors: Floats, seen: TrainedO
 
     labels: those of the model, then the new ones. vectors: (new labels, dim) what stands for each.
     """
-    ranker, taught = model.ranker, model.taught
+    ranker = model.ranker
+    taught = model.taught
     some = np.linspace(0, taught - 1, min(SOME, taught)).astype(int)
     texts = model.said(model.labels)
     usual = model.encode([texts[label] for label in some]).mean(0)
     last = with_nodes(ranker.scorers[-1], taught, vectors, usual, model.middle)
-    tree, above = LabelTree.flat(len(labels)), ranker.scorers[:-1]
+    tree = LabelTree.flat(len(labels))
+    above = ranker.scorers[:-1]
     if above:
         clusters = np.tile(np.arange(len(above[0].weights), dtype=np.int32), (len(vectors), 1))
         likeliest = above[0].score(vectors, clusters).argmax(1).astype(np.int32)
@@ -183,15 +204,21 @@ def with_labels(model: Gudn, labels: LabelSpace, vectors: Floats, seen: TrainedO
 def _taught(
     dataset: Dataset, held_out: Dataset | None, tree: LabelTree, config: Config, cache: Path
 ) -> LightXML:
-    from xmtc.neural.training.lesson import prepared, teach
+    from xmtc.neural.training.prepared import prepared, teach
 
-    plain, labels = config.unguided(), dataset.labels
+    plain = config.unguided()
+    labels = dataset.labels
     texts = said(labels, config.guides.say, config.guides.underscores)
     key = run.key_of({**settings.to_dict(config), "said": texts}, dataset)
     lesson = prepared(
-        dataset.texts, config.encoder, config.training, cache, key, config.standardise,
+        dataset.texts,
+        config.encoder,
+        config.training,
+        cache,
+        key,
+        config.standardise,
         config.guides.pooler,
-    )  # fmt: skip
+    )
     head = output_layers(dataset, tree, lesson.encoder.dim, plain)
 
     def ranker() -> LightXML:
@@ -210,8 +237,8 @@ def _taught(
 
 def _guided(task: LabelTask, lesson: Lesson, said: list[str], guides: GuideConfig) -> GuidedTask:
     from xmtc.neural.devices import device
-    from xmtc.neural.training.guided import GuidedTask
-    from xmtc.neural.training.label_side import LabelSide, OneHot, OneHotSide, text_side
+    from xmtc.neural.training.guided_loss import GuidedTask
+    from xmtc.neural.training.label_texts import LabelSide, OneHot, OneHotSide, text_side
 
     encoder = lesson.encoder
     side: LabelSide
@@ -231,5 +258,6 @@ def _warn_of_codes(labels: LabelSpace, guides: GuideConfig) -> None:
         some = ", ".join(map(repr, labels.names[:3]))
         logging.getLogger("xmtc").warning(
             "gudn learns from what labels say, and most of these look like codes: %s. Give the "
-            "labels texts (docs/formats.md), or use lightxml. It is trained all the same.", some
-        )  # fmt: skip
+            "labels texts (docs/formats.md), or use lightxml. It is trained all the same.",
+            some,
+        )

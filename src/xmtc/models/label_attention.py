@@ -29,19 +29,19 @@ from xmtc.core.ranking import NO_LABEL, Ranking
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
 from xmtc.evaluation.report import evaluate_ranking
-from xmtc.kernels.merge import joined
+from xmtc.kernels.merge_rankings import joined
 from xmtc.kernels.topk import best
 from xmtc.labels.trees import TreeConfig, balanced_tree
 from xmtc.labels.vectors import pifa
-from xmtc.models.validating import METRICS, check_readable, split_off
+from xmtc.models.holdout import METRICS, check_readable, split_off
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.attention_scorer import AttentionScorer, load_attention
 from xmtc.neural.settings import EncoderConfig, TrainingConfig
 from xmtc.text import tfidf
 
 if TYPE_CHECKING:
-    from xmtc.neural.encoders.encoder import TextEncoder
-    from xmtc.neural.heads.label_attention import LabelAttention as Head
+    from xmtc.neural.encoders.text_encoder import TextEncoder
+    from xmtc.neural.heads.attention_head import LabelAttention as Head
 
 KIND = "label_attention"
 ONE_LEVEL = 1 << 20  # halvings that make one level
@@ -70,37 +70,78 @@ class Config:
 
     def __post_init__(self) -> None:
         require(0 <= self.dropout < 1, "dropout", self.dropout, "must lie between 0 and 1")
-        require(1 <= len(self.hidden) <= 8 and all(1 <= size <= 1 << 16 for size in self.hidden),
-                "hidden", self.hidden, "give one to eight sizes, e.g. 512,256")  # fmt: skip
+        require(
+            1 <= len(self.hidden) <= 8 and all(1 <= size <= 1 << 16 for size in self.hidden),
+            "hidden",
+            self.hidden,
+            "give one to eight sizes, e.g. 512,256",
+        )
         require(self.plain_up_to >= 0, "plain_up_to", self.plain_up_to, "must not be negative")
         require(1 <= self.levels <= 8, "levels", self.levels, "must lie between 1 and 8")
-        require(2 <= self.arity <= ONE_LEVEL and self.arity & (self.arity - 1) == 0, "arity",
-                self.arity, "must be a power of 2")  # fmt: skip
+        require(
+            2 <= self.arity <= ONE_LEVEL and self.arity & (self.arity - 1) == 0,
+            "arity",
+            self.arity,
+            "must be a power of 2",
+        )
         require(self.max_cluster >= 2, "max_cluster", self.max_cluster, "must be at least 2")
         require(self.cluster_seed >= 0, "cluster_seed", self.cluster_seed, "must be 0 or more")
         require(1 <= self.beam <= 1 << 20, "beam", self.beam, "must lie between 1 and a million")
-        require(self.encoder.long_texts != "chunks", "encoder.long_texts", "chunks",
-                "a label looks at all words at once; take head or head_tail")  # fmt: skip
-        require(self.encoder.name not in ("xttention", "xml_cnn"), "encoder.name",
-                self.encoder.name, "gives no states of words; take bilstm or cnn")  # fmt: skip
-        require(not self.training.head_epochs, "training.head_epochs", self.training.head_epochs,
-                "must be 0: labels and words learn from each other")  # fmt: skip
-        require(not self.training.shard_labels, "training.shard_labels", True,
-                "is not for label_attention; leave it off, or train lightxml")  # fmt: skip
+        require(
+            self.encoder.long_texts != "chunks",
+            "encoder.long_texts",
+            "chunks",
+            "a label looks at all words at once; take head or head_tail",
+        )
+        require(
+            self.encoder.name not in ("xttention", "xml_cnn"),
+            "encoder.name",
+            self.encoder.name,
+            "gives no states of words; take bilstm or cnn",
+        )
+        require(
+            not self.training.head_epochs,
+            "training.head_epochs",
+            self.training.head_epochs,
+            "must be 0: labels and words learn from each other",
+        )
+        require(
+            not self.training.shard_labels,
+            "training.shard_labels",
+            True,
+            "is not for label_attention; leave it off, or train lightxml",
+        )
 
 
 def _published(
-    epochs: int, average_from: int, batch: int, *, hidden: tuple[int, ...], width: int,
-    validation: float, **others: Any,
-) -> Config:  # fmt: skip
+    epochs: int,
+    average_from: int,
+    batch: int,
+    *,
+    hidden: tuple[int, ...],
+    width: int,
+    validation: float,
+    **others: Any,
+) -> Config:
     """Adam at 1e-3, 500 words, weights averaged every 100 steps."""
     encoder = EncoderConfig("bilstm", max_tokens=501, dropout=0.2, words=500_000, width=width)
     training = TrainingConfig(
-        epochs=epochs, batch=batch, batch_tokens=batch * 501, encoder_rate=1e-3, head_rate=1e-3,
-        decay=0.0, schedule="constant", warmup=0.0, clip=5.0, average_from=average_from,
-        average_every=100, validation=validation, validate_every=100, metric="nDCG@5",
+        epochs=epochs,
+        batch=batch,
+        batch_tokens=batch * 501,
+        encoder_rate=1e-3,
+        head_rate=1e-3,
+        decay=0.0,
+        schedule="constant",
+        warmup=0.0,
+        clip=5.0,
+        average_from=average_from,
+        average_every=100,
+        validation=validation,
+        validate_every=100,
+        metric="nDCG@5",
         patience=epochs,
-    )  # fmt: skip
+    )
     return Config(encoder, training, hidden=hidden, loss="mean", start_at_frequency=False, **others)
 
 
@@ -142,7 +183,7 @@ class LabelAttention:
 
     def to_parts(self) -> Parts:
         """Everything needed to make this model again, its words included."""
-        from xmtc.neural.encoders.travel import encoder_arrays
+        from xmtc.neural.encoders.serialize import encoder_arrays
 
         arrays: dict[str, Array] = {}
         for level, (encoder, scorer) in enumerate(zip(self.encoders, self.scorers, strict=True)):
@@ -156,7 +197,7 @@ class LabelAttention:
     def from_parts(parts: Parts) -> LabelAttention:
         """The model as it was saved, checked."""
         require_neural(KIND)
-        from xmtc.neural.encoders.travel import encoder_from
+        from xmtc.neural.encoders.serialize import encoder_from
 
         config = parts.config(Config)
         tree = trusted(lambda: _saved_tree(parts, config.levels))
@@ -188,9 +229,9 @@ def train(dataset: Dataset, config: Config) -> LabelAttention:
 def _taught(
     dataset: Dataset, held_out: Dataset | None, tree: LabelTree, config: Config, cache: Path
 ) -> tuple[tuple[TextEncoder, ...], tuple[AttentionScorer, ...]]:
-    from xmtc.neural.training.attended import AttendedTask
-    from xmtc.neural.training.lesson import prepared
+    from xmtc.neural.training.attention_loss import AttendedTask
     from xmtc.neural.training.loop import fit
+    from xmtc.neural.training.prepared import prepared
 
     key = run.key_of(settings.to_dict(config), dataset)
     lesson = prepared(dataset.texts, config.encoder, config.training, cache, key)
@@ -198,7 +239,9 @@ def _taught(
     scorers: list[AttentionScorer] = []
     head: Head | None = None
     for level in range(tree.depth):
-        relevant, children, opened = tree.relevant_at(level, dataset.relevant), None, None
+        relevant = tree.relevant_at(level, dataset.relevant)
+        children = None
+        opened = None
         if level:
             children = tree.children[level]
             opened = _opened(encoders, scorers, tree, dataset, config.beam)
@@ -220,7 +263,7 @@ def _taught(
 
 def _head(relevant: Csr, encoder: TextEncoder, config: Config, above: Head | None) -> Head:
     """The output layer of a level; `above`: that of the level above, where there is one."""
-    from xmtc.neural.heads.label_attention import LabelAttention as Head
+    from xmtc.neural.heads.attention_head import LabelAttention as Head
 
     mean = config.loss == "mean"
     head = Head(encoder.body.width, relevant.shape[1], config.hidden, mean, above is not None)
@@ -232,9 +275,12 @@ def _head(relevant: Csr, encoder: TextEncoder, config: Config, above: Head | Non
 
 
 def _opened(
-    encoders: Sequence[TextEncoder], scorers: Sequence[AttentionScorer], tree: LabelTree,
-    dataset: Dataset, beam: int,
-) -> Ints:  # fmt: skip
+    encoders: Sequence[TextEncoder],
+    scorers: Sequence[AttentionScorer],
+    tree: LabelTree,
+    dataset: Dataset,
+    beam: int,
+) -> Ints:
     level = len(scorers) - 1
     ranking = _ranked(encoders, scorers, _upper(tree, level), dataset.texts, beam, beam)
     return opened_nodes(ranking, tree.relevant_at(level, dataset.relevant), beam)
@@ -257,25 +303,34 @@ def opened_nodes(ranking: Ranking, relevant: Csr, beam: int) -> Ints:
 
 
 def _ranked(
-    encoders: Sequence[TextEncoder], scorers: Sequence[AttentionScorer], tree: LabelTree,
-    texts: Inputs, k: int, beam: int, allowed: Allowed = None,
-) -> Ranking:  # fmt: skip
+    encoders: Sequence[TextEncoder],
+    scorers: Sequence[AttentionScorer],
+    tree: LabelTree,
+    texts: Inputs,
+    k: int,
+    beam: int,
+    allowed: Allowed = None,
+) -> Ranking:
     """The k best nodes of the tree's last level."""
-    from xmtc.neural.encoders.states import states_of
+    from xmtc.neural.encoders.token_states import states_of
 
     ranking = Ranking.empty(len(texts), k)
     with step("ranking", len(texts)) as advance:
         for rows, states in states_of(encoders, texts):
             part = walk(tree, scorers, states, k, beam=beam, allowed=allowed)
-            ranking.labels[rows], ranking.scores[rows] = part.labels, part.scores
+            ranking.labels[rows] = part.labels
+            ranking.scores[rows] = part.scores
             advance(len(rows))
     return ranking
 
 
 def _metrics(
-    encoders: Sequence[TextEncoder], scorers: Sequence[AttentionScorer], tree: LabelTree,
-    held_out: Dataset | None, beam: int,
-) -> dict[str, float]:  # fmt: skip
+    encoders: Sequence[TextEncoder],
+    scorers: Sequence[AttentionScorer],
+    tree: LabelTree,
+    held_out: Dataset | None,
+    beam: int,
+) -> dict[str, float]:
     """Of the nodes of the last level that is taught so far."""
     if held_out is None:
         return {}
@@ -306,7 +361,8 @@ def _label_tree(dataset: Dataset, config: Config) -> LabelTree:
 
 def _saved_tree(parts: Parts, most: int) -> LabelTree:
     """Level after level from the labels up, as far as there are any."""
-    count, levels = len(parts.labels), []
+    count = len(parts.labels)
+    levels = []
     for level in range(most, 0, -1):
         if f"parents{level}" in parts.arrays:
             above = parts.ids(f"parents{level}", max(1, count), count)

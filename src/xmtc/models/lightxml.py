@@ -25,14 +25,14 @@ from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
 from xmtc.labels.trees import TreeConfig, balanced_tree
 from xmtc.labels.vectors import pifa
-from xmtc.models.validating import check_readable, metrics_of, split_off
+from xmtc.models.holdout import check_readable, metrics_of, split_off
 from xmtc.neural.extra import require_neural
-from xmtc.neural.heads.scorer import DenseScorer, load_discriminator, load_generator
+from xmtc.neural.heads.dense_scorer import DenseScorer, load_discriminator, load_generator
 from xmtc.neural.settings import EncoderConfig, TrainingConfig, cpu_encoder, cpu_training
 from xmtc.text import tfidf
 
 if TYPE_CHECKING:
-    from xmtc.neural.encoders.encoder import TextEncoder
+    from xmtc.neural.encoders.text_encoder import TextEncoder
     from xmtc.neural.heads.chunked import Chunked
     from xmtc.neural.heads.flat import Flat
     from xmtc.neural.heads.two_level import TwoLevel
@@ -65,31 +65,60 @@ class Config:
         require(self.plain_up_to >= 0, "plain_up_to", self.plain_up_to, "must not be negative")
         require(self.max_cluster >= 2, "max_cluster", self.max_cluster, "must be at least 2")
         require(1 <= self.beam <= 1 << 20, "beam", self.beam, "must lie between 1 and a million")
-        require(1 <= self.bottleneck <= 1 << 16, "bottleneck", self.bottleneck,
-                "must lie between 1 and 65536")  # fmt: skip
+        require(
+            1 <= self.bottleneck <= 1 << 16,
+            "bottleneck",
+            self.bottleneck,
+            "must lie between 1 and 65536",
+        )
         require(self.cluster_seed >= 0, "cluster_seed", self.cluster_seed, "must be 0 or more")
 
 
 def _published(
-    epochs: int, average_from: int, average_every: int, *, name: str = "bert-base-uncased",
-    tokens: int = 512, batch: int = 16, accumulate: int = 1, validation: float,
-    validate_every: int = 0, **others: Any,
-) -> Config:  # fmt: skip
+    epochs: int,
+    average_from: int,
+    average_every: int,
+    *,
+    name: str = "bert-base-uncased",
+    tokens: int = 512,
+    batch: int = 16,
+    accumulate: int = 1,
+    validation: float,
+    validate_every: int = 0,
+    **others: Any,
+) -> Config:
     encoder = EncoderConfig(name, max_tokens=tokens, vector="cls", layers=5)
     training = TrainingConfig(
-        epochs=epochs, batch=batch, batch_tokens=batch * tokens, accumulate=accumulate,
-        encoder_rate=1e-4, head_rate=1e-4, epsilon=1e-6, schedule="constant", warmup=0.0, clip=0.0,
-        average_from=average_from, average_every=average_every, validation=validation,
-        validate_every=validate_every, patience=epochs, seed=6088,
-    )  # fmt: skip
-    return Config(encoder, training, dropout=0.5, loss="mean", start_at_frequency=False,
-                  standardise=False, **others)  # fmt: skip
+        epochs=epochs,
+        batch=batch,
+        batch_tokens=batch * tokens,
+        accumulate=accumulate,
+        encoder_rate=1e-4,
+        head_rate=1e-4,
+        epsilon=1e-6,
+        schedule="constant",
+        warmup=0.0,
+        clip=0.0,
+        average_from=average_from,
+        average_every=average_every,
+        validation=validation,
+        validate_every=validate_every,
+        patience=epochs,
+        seed=6088,
+    )
+    return Config(
+        encoder,
+        training,
+        dropout=0.5,
+        loss="mean",
+        start_at_frequency=False,
+        standardise=False,
+        **others,
+    )
 
 
 EURLEX_4K = _published(20, 10, 200, validation=200 / 15_449)
-AMAZONCAT_13K = _published(
-    5, 2, 10_000, validation=4_000 / 1_186_239, validate_every=20_000
-)  # fmt: skip
+AMAZONCAT_13K = _published(5, 2, 10_000, validation=4_000 / 1_186_239, validate_every=20_000)
 WIKI10_31K = _published(30, 10, 300, validation=200 / 14_146)
 WIKI_500K = _published(
     10,
@@ -124,11 +153,20 @@ EURLEX_4K_TRIO = (
 )
 AMAZONCAT_13K_TRIO = (
     AMAZONCAT_13K,
-    _published(5, 2, 10_000, name="roberta-base", validation=4_000 / 1_186_239,
-               validate_every=20_000),
-    _published(5, 2, 10_000, name="xlnet-base-cased", tokens=128, batch=32,
-               validation=4_000 / 1_186_239, validate_every=20_000),
-)  # fmt: skip
+    _published(
+        5, 2, 10_000, name="roberta-base", validation=4_000 / 1_186_239, validate_every=20_000
+    ),
+    _published(
+        5,
+        2,
+        10_000,
+        name="xlnet-base-cased",
+        tokens=128,
+        batch=32,
+        validation=4_000 / 1_186_239,
+        validate_every=20_000,
+    ),
+)
 WIKI10_31K_TRIO = (
     WIKI10_31K,
     _published(30, 10, 200, name="roberta-base", validation=200 / 14_146, **_HALVES),
@@ -165,7 +203,7 @@ class LightXML:
 
     def to_parts(self) -> Parts:
         """Everything needed to make this model again, the encoder and its tokenizer included."""
-        from xmtc.neural.encoders.travel import encoder_arrays
+        from xmtc.neural.encoders.serialize import encoder_arrays
 
         arrays: dict[str, Array] = {}
         for place, encoder in enumerate(self.encoders):
@@ -180,7 +218,7 @@ class LightXML:
     def from_parts(parts: Parts) -> LightXML:
         """The model as it was saved, checked."""
         require_neural(KIND)
-        from xmtc.neural.encoders.travel import encoder_from
+        from xmtc.neural.encoders.serialize import encoder_from
 
         config = parts.config(Config)
         tree = trusted(lambda: _saved_tree(parts))
@@ -210,7 +248,7 @@ def train(dataset: Dataset, config: Config) -> LightXML:
 def _taught(
     dataset: Dataset, held_out: Dataset | None, tree: LabelTree, config: Config, cache: Path
 ) -> LightXML:
-    from xmtc.neural.training.lesson import prepared, teach
+    from xmtc.neural.training.prepared import prepared, teach
 
     key = run.key_of(settings.to_dict(config), dataset)
     lesson = prepared(
@@ -221,7 +259,8 @@ def _taught(
 
     def model() -> LightXML:
         scorers = tuple(each.of_raw(lesson.standard) for each in head.scorers(len(encoders) - 1))
-        labels, seen = dataset.labels, dataset.trained_on()
+        labels = dataset.labels
+        seen = dataset.trained_on()
         return LightXML(config, tuple(encoders), tree, scorers, labels, seen)
 
     def measure() -> dict[str, float]:
@@ -262,10 +301,15 @@ def output_layers(
         head = (Flat if tree.label_count <= CHUNK else Chunked)(dim, tree.label_count, mean)
     else:
         head = TwoLevel(
-            dim, tree, config.bottleneck, config.beam, mean,
-            config.bottleneck_activation == "sigmoid", config.overflow_positives,
+            dim,
+            tree,
+            config.bottleneck,
+            config.beam,
+            mean,
+            config.bottleneck_activation == "sigmoid",
+            config.overflow_positives,
             config.pad_candidates,
-        )  # fmt: skip
+        )
     if config.start_at_frequency:
         top = tree.relevant_at(0, dataset.relevant)
         counts = np.bincount(top.indices, minlength=top.shape[1]).astype(np.int64)

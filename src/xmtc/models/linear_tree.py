@@ -20,20 +20,22 @@ from xmtc.core.parts import Parts, trusted
 from xmtc.core.ranking import Ranking
 from xmtc.core.tree import LabelTree
 from xmtc.data.hierarchy import read_parents
-from xmtc.kernels.merge import mean_scores
+from xmtc.kernels.merge_rankings import mean_scores
 from xmtc.labels import vectors
 from xmtc.labels.trees import TreeConfig, build_tree, given_tree
 from xmtc.linear.explain import Evidence, of_path
 from xmtc.linear.forest import Forest, Score, Search, WeightType
+from xmtc.linear.forest_store import forest_arrays, read_forest
 from xmtc.linear.nodes import Negatives, Relevance, train_forest
-from xmtc.linear.saved import forest_arrays, read_forest
 from xmtc.linear.svm import SvmConfig
 from xmtc.text.encoder import GivenFeatures, learn_encoder, load_encoder
-from xmtc.text.strongest import strongest
 from xmtc.text.tfidf import Tfidf, TfidfConfig
+from xmtc.text.top_terms import strongest
 
 KIND = "linear_tree"
-LONG, LEAST_TERMS = 3, 32  # a text is long with so many times the terms of a usual one, and so many
+# a text is long with so many times the terms of a usual one, and so many
+LONG = 3
+LEAST_TERMS = 32
 WIDE = 2  # each tree of several ranks this many times k labels, so that few are missed by some
 
 
@@ -67,31 +69,59 @@ class Config:
         require(0 <= self.trust <= 1, "trust", self.trust, "must lie between 0 and 1")
         require(1 <= self.trees <= 100, "trees", self.trees, "must lie between 1 and 100")
         bounded = self.score != "label" and self.trust > 0
-        require(self.search == "beam" or bounded, "search", self.search,
-                "needs scores that the path bounds: a score other than 'label' and a trust above 0 "
-                f"(here they are '{self.score}' and {self.trust:g}); or use beam")  # fmt: skip
+        require(
+            self.search == "beam" or bounded,
+            "search",
+            self.search,
+            "needs scores that the path bounds: a score other than 'label' and a trust above 0 "
+            f"(here they are '{self.score}' and {self.trust:g}); or use beam",
+        )
 
 
 _PUBLISHED = SvmConfig(prune=0.1, tolerance=0.1)
 PARABEL = Config(
-    text_terms=None, vector_terms=None, tree=TreeConfig(arity=2, max_leaf=100, stop="gain"),
-    svm=_PUBLISHED, negatives="tfn", score="path2", trust=1.0, beam=10, trees=3,
-)  # fmt: skip
+    text_terms=None,
+    vector_terms=None,
+    tree=TreeConfig(arity=2, max_leaf=100, stop="gain"),
+    svm=_PUBLISHED,
+    negatives="tfn",
+    score="path2",
+    trust=1.0,
+    beam=10,
+    trees=3,
+)
 BONSAI = Config(
-    text_terms=None, vector_terms=None,
+    text_terms=None,
+    vector_terms=None,
     tree=TreeConfig(method="kmeans", arity=100, max_leaf=100, max_depth=3, stop="gain"),
-    svm=_PUBLISHED, negatives="tfn", score="path2", trust=1.0, beam=10, trees=3,
-)  # fmt: skip
+    svm=_PUBLISHED,
+    negatives="tfn",
+    score="path2",
+    trust=1.0,
+    beam=10,
+    trees=3,
+)
 XR_LINEAR = Config(
-    vectors="pifa_weighted", text_terms=None, vector_terms=None,
+    vectors="pifa_weighted",
+    text_terms=None,
+    vector_terms=None,
     tree=TreeConfig(arity=16, max_leaf=100),
-    svm=replace(_PUBLISHED, max_passes=100), negatives="tfn", score="path", trust=1.0, beam=10,
-)  # fmt: skip
+    svm=replace(_PUBLISHED, max_passes=100),
+    negatives="tfn",
+    score="path",
+    trust=1.0,
+    beam=10,
+)
 PLT = Config(
-    text_terms=None, vector_terms=None, tree=TreeConfig(arity=2, max_leaf=100),
-    svm=replace(_PUBLISHED, loss="logistic", cost=10.0, max_passes=100), negatives="tfn",
-    score="probability", trust=1.0, search="exact",
-)  # fmt: skip
+    text_terms=None,
+    vector_terms=None,
+    tree=TreeConfig(arity=2, max_leaf=100),
+    svm=replace(_PUBLISHED, loss="logistic", cost=10.0, max_passes=100),
+    negatives="tfn",
+    score="probability",
+    trust=1.0,
+    search="exact",
+)
 # what a model was saved with before there was a choice
 _BEFORE = {"weights": "float32", "text_terms": None, "vector_terms": None}
 
@@ -174,10 +204,18 @@ def grown(
 ) -> tuple[Forest, ...]:
     """The classifiers of each tree."""
     return tuple(
-        train_forest(features, dataset.relevant, tree, config.svm, config.negatives, config.beam,
-                     config.relevance, config.weights)
+        train_forest(
+            features,
+            dataset.relevant,
+            tree,
+            config.svm,
+            config.negatives,
+            config.beam,
+            config.relevance,
+            config.weights,
+        )
         for tree in trees
-    )  # fmt: skip
+    )
 
 
 def ranked(

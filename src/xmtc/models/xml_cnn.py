@@ -17,8 +17,8 @@ from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts
 from xmtc.core.ranking import Ranking
 from xmtc.models import lightxml
+from xmtc.models.holdout import check_readable
 from xmtc.models.lightxml import LightXML
-from xmtc.models.validating import check_readable
 from xmtc.neural.extra import require_neural
 from xmtc.neural.settings import EncoderConfig, TrainingConfig
 
@@ -58,12 +58,19 @@ class Config:
 # and 2 to 32; the authors do not say which were whose.
 PUBLISHED = Config(
     EncoderConfig("xml_cnn", max_tokens=501, dropout=0.25, width=300, hidden=512, stride=2),
-    TrainingConfig(epochs=20, encoder_rate=1e-3, head_rate=1e-3, decay=0.0, warmup=0.0,
-                   schedule="constant", clip=0.0),
+    TrainingConfig(
+        epochs=20,
+        encoder_rate=1e-3,
+        head_rate=1e-3,
+        decay=0.0,
+        warmup=0.0,
+        schedule="constant",
+        clip=0.0,
+    ),
     loss="mean",
     start_at_frequency=False,
     standardise=False,
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, repr=False)

@@ -37,16 +37,32 @@ class EncoderConfig:
     stride: int = 1  # of xml_cnn: words from one window to the next; published code has 2
 
     def __post_init__(self) -> None:
-        require(8 <= self.max_tokens <= 1 << 16, "max_tokens", self.max_tokens,
-                "must lie between 8 and 65536")  # fmt: skip
+        require(
+            8 <= self.max_tokens <= 1 << 16,
+            "max_tokens",
+            self.max_tokens,
+            "must lie between 8 and 65536",
+        )
         require(1 <= self.max_chunks <= 1000, "max_chunks", self.max_chunks, "1 to 1000")
         require(1 <= self.layers <= 100, "layers", self.layers, "must be at least 1")
-        require(self.trainable_layers >= -1, "trainable_layers", self.trainable_layers,
-                "must be 0 or more, or -1 for all")  # fmt: skip
-        require(self.dropout == -1 or 0 <= self.dropout < 1, "dropout", self.dropout,
-                "must lie between 0 and 1, or be -1")  # fmt: skip
-        require(self.vector != "pooler" or self.layers == 1, "layers", self.layers,
-                "a pooler reads one layer; use layers=1, or vector=cls")  # fmt: skip
+        require(
+            self.trainable_layers >= -1,
+            "trainable_layers",
+            self.trainable_layers,
+            "must be 0 or more, or -1 for all",
+        )
+        require(
+            self.dropout == -1 or 0 <= self.dropout < 1,
+            "dropout",
+            self.dropout,
+            "must lie between 0 and 1, or be -1",
+        )
+        require(
+            self.vector != "pooler" or self.layers == 1,
+            "layers",
+            self.layers,
+            "a pooler reads one layer; use layers=1, or vector=cls",
+        )
         require(self.words >= 10, "words", self.words, "must be at least 10")
         require(8 <= self.width <= 8192, "width", self.width, "must lie between 8 and 8192")
         require(1 <= self.views <= 1000, "views", self.views, "must lie between 1 and 1000")
@@ -100,24 +116,41 @@ class TrainingConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 0), ("batch", 1), ("batch_tokens", 8), ("accumulate", 1),
-                            ("average_every", 1), ("patience", 1), ("seed", 0), ("head_epochs", 0),
-                            ("head_last_epochs", 0), ("validate_every", 0),
-                            ("extra_epochs", 0)):  # fmt: skip
+        for name, least in (
+            ("epochs", 0),
+            ("batch", 1),
+            ("batch_tokens", 8),
+            ("accumulate", 1),
+            ("average_every", 1),
+            ("patience", 1),
+            ("seed", 0),
+            ("head_epochs", 0),
+            ("head_last_epochs", 0),
+            ("validate_every", 0),
+            ("extra_epochs", 0),
+        ):
             value = getattr(self, name)
             require(value >= least, name, value, f"must be at least {least}")
         for name in ("encoder_rate", "head_rate", "head_first_rate", "head_last_rate", "epsilon"):
             require(getattr(self, name) > 0, name, getattr(self, name), "must be above 0")
         require(0 < self.tokens_seen <= 1, "tokens_seen", self.tokens_seen, "above 0, at most 1")
         last = self.epochs + self.extra_epochs
-        require(self.average_from is None or 0 <= self.average_from < last, "average_from",
-                self.average_from, f"must be an epoch from 0 to {last - 1}, or none")  # fmt: skip
+        require(
+            self.average_from is None or 0 <= self.average_from < last,
+            "average_from",
+            self.average_from,
+            f"must be an epoch from 0 to {last - 1}, or none",
+        )
         for name in ("decay", "clip", "checkpoint_seconds"):
             require(getattr(self, name) >= 0, name, getattr(self, name), "must not be negative")
         for name in ("warmup", "validation"):
             require(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")
-        require(not self.shard_labels or self.precision != "fp16", "shard_labels", True,
-                "does not go with fp16; take bf16")  # fmt: skip
+        require(
+            not self.shard_labels or self.precision != "fp16",
+            "shard_labels",
+            True,
+            "does not go with fp16; take bf16",
+        )
 
 
 def cpu_training() -> TrainingConfig:
@@ -143,8 +176,12 @@ class GuideConfig:
     def __post_init__(self) -> None:
         for name in ("feature_weight", "link_weight", "text_weight"):
             require(getattr(self, name) >= 0, name, getattr(self, name), "must not be negative")
-        require(8 <= self.max_tokens <= 1 << 16, "max_tokens", self.max_tokens,
-                "must lie between 8 and 65536")  # fmt: skip
+        require(
+            8 <= self.max_tokens <= 1 << 16,
+            "max_tokens",
+            self.max_tokens,
+            "must lie between 8 and 65536",
+        )
 
     @property
     def guides(self) -> bool:

@@ -16,10 +16,10 @@ from xmtc.core.errors import DataError, require
 from xmtc.core.parts import Parts
 from xmtc.core.progress import step
 from xmtc.core.threads import in_threads, thread_count
-from xmtc.kernels.csr import renumber_columns, tfidf_weights
-from xmtc.kernels.terms import Table, merge_terms
-from xmtc.kernels.tokens import Analysis, count_terms, learn_terms
-from xmtc.text import alphabet
+from xmtc.kernels.count_terms import Analysis, count_terms, learn_terms
+from xmtc.kernels.term_table import Table, merge_terms
+from xmtc.kernels.tfidf_weights import renumber_columns, tfidf_weights
+from xmtc.text import unicode_tables
 
 R = TypeVar("R")
 
@@ -48,22 +48,30 @@ class TfidfConfig:
     unit_length: bool = True  # scale each text's row to length 1
 
     def __post_init__(self) -> None:
-        require(1 <= self.min_ngram <= self.max_ngram <= 16, "max_ngram", self.max_ngram,
-                f"must lie between min_ngram ({self.min_ngram}) and 16")  # fmt: skip
+        require(
+            1 <= self.min_ngram <= self.max_ngram <= 16,
+            "max_ngram",
+            self.max_ngram,
+            f"must lie between min_ngram ({self.min_ngram}) and 16",
+        )
         require(self.min_word >= 1, "min_word", self.min_word, "must be at least 1")
         require(self.min_df >= 1, "min_df", self.min_df, "must be at least 1 text")
         require(0 < self.max_df <= 1, "max_df", self.max_df, "is a share of the texts, 0 to 1")
         for name in ("max_features", "hash_buckets"):
             value = getattr(self, name)
-            require(value is None or 1 <= value <= 1 << 30, name, value,
-                    "must be a positive number, or none for no limit")  # fmt: skip
+            require(
+                value is None or 1 <= value <= 1 << 30,
+                name,
+                value,
+                "must be a positive number, or none for no limit",
+            )
 
     @property
     def analysis(self) -> Analysis:
         """The same in the terms of the kernel."""
         words = self.analyzer == "word"
         return Analysis(
-            (alphabet.words if words else alphabet.visible)(self.lowercase),
+            (unicode_tables.words if words else unicode_tables.visible)(self.lowercase),
             self.min_word if words else 1,
             (self.min_ngram, self.max_ngram),
             not words,
@@ -163,7 +171,8 @@ class Tfidf:
 
 def learn(texts: Sequence[str], config: TfidfConfig) -> tuple[Tfidf, Csr]:
     """The encoder for these texts, and the texts encoded: both from one reading."""
-    analysis, buckets = config.analysis, config.hash_buckets or 0
+    analysis = config.analysis
+    buckets = config.hash_buckets or 0
 
     def count(block: Sequence[str]) -> Learned:
         text, starts = _as_bytes(block, config.lowercase)
@@ -171,7 +180,8 @@ def learn(texts: Sequence[str], config: TfidfConfig) -> tuple[Tfidf, Csr]:
 
     counted = _each_block("learning the vocabulary", count, texts)
     if buckets:
-        blob, starts = np.empty(0, np.uint8), np.zeros(1, np.int64)
+        blob = np.empty(0, np.uint8)
+        starts = np.zeros(1, np.int64)
         moved = [np.arange(buckets, dtype=np.int32)] * len(counted)
     else:
         blob, starts, moved = merge_terms([(block[4], block[5]) for block in counted])
@@ -204,7 +214,8 @@ def _select(
     Terms frequent in texts get small numbers, so that their weights share cache lines; among
     equals the one seen first comes first, which no number of threads changes.
     """
-    in_texts, in_all = np.zeros(terms, np.int64), np.zeros(terms, np.int64)
+    in_texts = np.zeros(terms, np.int64)
+    in_all = np.zeros(terms, np.int64)
     for (_, ids, counts, texts_with, *_), ids_to_all in zip(counted, moved, strict=True):
         in_texts[ids_to_all] += texts_with
         if config.max_features is not None:
@@ -229,7 +240,7 @@ def _subset(blob: Bytes, starts: Longs, kept: Longs) -> tuple[Bytes, Longs]:
 
 def _as_bytes(texts: Sequence[str], lowercase: bool) -> tuple[Bytes, Longs]:
     """All texts as one stretch of UTF-8, and where each begins."""
-    clean = map(alphabet.regular, texts) if lowercase else texts
+    clean = map(unicode_tables.regular, texts) if lowercase else texts
     encoded = [text.encode("utf-8", "surrogatepass") for text in clean]
     starts = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum([len(text) for text in encoded], out=starts[1:])

@@ -33,7 +33,8 @@ def shuffled_batches(
 def sorted_batches(lengths: Longs, rows: Longs, most_texts: int, most_tokens: int) -> list[Longs]:
     """These rows from short to long, cut where a batch is full."""
     rows = rows[np.argsort(lengths[rows], kind="stable")]
-    batches, start = [], 0
+    batches = []
+    start = 0
     for place, row in enumerate(rows):
         count = place - start + 1
         if count > 1 and (count > most_texts or count * lengths[row] > most_tokens):

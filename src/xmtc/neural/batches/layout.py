@@ -60,15 +60,23 @@ class Layout:
             tokenizer("the", add_special_tokens=special, return_token_type_ids=True)
             for special in (False, True)
         )
-        ids, types, text = whole["input_ids"], whole["token_type_ids"], plain["input_ids"]
+        ids = whole["input_ids"]
+        types = whole["token_type_ids"]
+        text = plain["input_ids"]
         start = next(place for place in range(len(ids)) if ids[place : place + len(text)] == text)
         end = start + len(text)
         place = ids.index(tokenizer.cls_token_id) if tokenizer.cls_token_id in ids else 0
         return Layout(
-            tuple(ids[:start]), tuple(ids[end:]), tuple(types[:start]), tuple(types[end:]),
-            types[start], tokenizer.pad_token_id or 0, tokenizer.pad_token_type_id,
-            tokenizer.padding_side == "left", place if place < start else place - len(ids),
-        )  # fmt: skip
+            tuple(ids[:start]),
+            tuple(ids[end:]),
+            tuple(types[:start]),
+            tuple(types[end:]),
+            types[start],
+            tokenizer.pad_token_id or 0,
+            tokenizer.pad_token_type_id,
+            tokenizer.padding_side == "left",
+            place if place < start else place - len(ids),
+        )
 
     def batch(self, tokens: Tokens, rows: Longs | list[int]) -> Batch:
         """The pieces of these texts, one after the other."""
@@ -81,7 +89,8 @@ class Layout:
 
     def _filled(self, spans: list[Ints], lengths: Longs, owner: Array | None, texts: int) -> Batch:
         shape = (len(spans), int(lengths.max(initial=1)))
-        ids, types = np.full(shape, self.pad, np.int64), np.full(shape, self.pad_type, np.int64)
+        ids = np.full(shape, self.pad, np.int64)
+        types = np.full(shape, self.pad_type, np.int64)
         mask = np.zeros(shape, np.int64)
         starts = shape[1] - lengths if self.pad_left else np.zeros_like(lengths)
         for row, (span, start, length) in enumerate(zip(spans, starts, lengths, strict=True)):
@@ -129,6 +138,10 @@ def _picked(batch: Batch, places: Tensor) -> Batch:
         states = states.gather(1, at.unsqueeze(2).expand(-1, -1, states.shape[2]))
         states = states * mask.unsqueeze(2)
     return replace(
-        batch, ids=batch.ids.gather(1, at), types=batch.types.gather(1, at), mask=mask, cls=cls,
+        batch,
+        ids=batch.ids.gather(1, at),
+        types=batch.types.gather(1, at),
+        mask=mask,
+        cls=cls,
         states=states,
-    )  # fmt: skip
+    )

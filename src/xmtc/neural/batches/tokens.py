@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from xmtc.core.arrays import Ints, Longs, starts_of
-from xmtc.core.drafts import draft_of
+from xmtc.core.files import draft_of
 from xmtc.core.progress import step
 from xmtc.core.threads import blocks
 

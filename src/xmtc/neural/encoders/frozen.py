@@ -14,15 +14,15 @@ import numpy as np
 import torch
 
 from xmtc.core.arrays import Array, Longs
-from xmtc.core.drafts import draft_of
 from xmtc.core.errors import StoreError
+from xmtc.core.files import draft_of
 from xmtc.core.progress import step
 from xmtc.neural.batches.grouping import sorted_batches
 from xmtc.neural.batches.layout import Batch
 from xmtc.neural.batches.tokens import Tokens
 from xmtc.neural.devices import device, in_precision
-from xmtc.neural.encoders import kept, transformer
-from xmtc.neural.encoders.encoder import RANKING_TOKENS, TextEncoder
+from xmtc.neural.encoders import activation_cache, transformer
+from xmtc.neural.encoders.text_encoder import RANKING_TOKENS, TextEncoder
 
 DTYPES: dict[str, Any] = {"fp16": np.float16, "fp32": np.float32}
 LARGEST = 65504  # of fp16
@@ -67,7 +67,8 @@ class FrozenSource:
     def batch(self, rows: Longs) -> Batch:
         """The texts at these positions."""
         batch = self.encoder.layout.batch(self.tokens, rows)
-        first, extra = self.tokens.first, self.encoder.layout.extra
+        first = self.tokens.first
+        extra = self.encoder.layout.extra
         pieces = np.concatenate([np.arange(first[row], first[row + 1]) for row in rows])
         starts = self.places[pieces]
         ends = starts + self.tokens.starts[pieces + 1] - self.tokens.starts[pieces] + extra
@@ -81,9 +82,7 @@ class FrozenSource:
 Source = TokenSource | FrozenSource
 
 
-def source_of(
-    encoder: TextEncoder, tokens: Tokens, cache: Path, precision: str = "fp32"
-) -> Source:  # fmt: skip
+def source_of(encoder: TextEncoder, tokens: Tokens, cache: Path, precision: str = "fp32") -> Source:
     """How the encoder reads these texts in training: cached below, where layers are frozen."""
     trainable = encoder.config.trainable_layers
     if trainable < 0 or not isinstance(encoder.body, transformer.Transformer):
@@ -171,7 +170,7 @@ def _lower(body: Any, batch: Batch, frozen: int) -> torch.Tensor:
 
 def _states(
     encoder: TextEncoder, frozen: int, tokens: Tokens, cache: Path, precision: str, below: str
-) -> tuple[Array, Longs]:  # fmt: skip
+) -> tuple[Array, Longs]:
     """Those of all pieces, and where each piece's begin; read unless they are kept."""
 
     def read(path: Path) -> Longs:
@@ -184,7 +183,9 @@ def _states(
             draft.unlink(missing_ok=True)  # gigabytes
         return starts
 
-    path, places = kept.found_or_made(cache, f"states-{below}", kept.pieces_of(tokens), read)
+    path, places = activation_cache.found_or_made(
+        cache, f"states-{below}", activation_cache.pieces_of(tokens), read
+    )
     return np.load(path, mmap_mode="r"), places
 
 
@@ -196,7 +197,8 @@ def _fill(path: Path, encoder: TextEncoder, frozen: int, tokens: Tokens) -> Long
     shape = (int(ends[-1]), encoder.body.width)
     dtype = DTYPES[encoder.config.frozen_cache]
     states = room_for(path, dtype, shape)
-    lengths, everything = pieces.lengths + extra, np.arange(len(pieces))
+    lengths = pieces.lengths + extra
+    everything = np.arange(len(pieces))
     encoder.eval()
     with step("reading with frozen layers", len(pieces)) as advance, torch.inference_mode():
         for rows in sorted_batches(lengths, everything, len(pieces), RANKING_TOKENS):

@@ -93,10 +93,14 @@ def load(folder: Path, attention: str, dropout: float) -> Any:
     set_dropout(config, dropout)
     with _written_by_strangers(theirs), quiet():
         return AutoModel.from_pretrained(
-            folder, config=config, local_files_only=True, use_safetensors=True,
+            folder,
+            config=config,
+            local_files_only=True,
+            use_safetensors=True,
             trust_remote_code=False,
-            attn_implementation=_implementation(attention), dtype=torch.float32,
-        )  # fmt: skip
+            attn_implementation=_implementation(attention),
+            dtype=torch.float32,
+        )
 
 
 def load_tokenizer(folder: Path) -> Any:
@@ -200,7 +204,8 @@ def quiet() -> Iterator[None]:
     """Inside, transformers shows no bars and gives no advice."""
     from transformers.utils import logging
 
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    level = logging.get_verbosity()
+    bars = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     try:

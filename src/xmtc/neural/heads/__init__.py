@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from xmtc.neural.heads.adaptive import AdaptiveLabelClusters
-    from xmtc.neural.heads.clusters import cluster_sizes
+    from xmtc.neural.heads.adaptive_scorer import cluster_sizes
 
 __all__ = ["AdaptiveLabelClusters", "cluster_sizes"]
 
@@ -18,7 +18,7 @@ def __getattr__(name: str) -> Any:
 
         return AdaptiveLabelClusters
     if name == "cluster_sizes":
-        from xmtc.neural.heads.clusters import cluster_sizes
+        from xmtc.neural.heads.adaptive_scorer import cluster_sizes
 
         return cluster_sizes
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

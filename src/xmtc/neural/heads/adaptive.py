@@ -19,7 +19,7 @@ from scipy.sparse import issparse
 from torch import Tensor, nn
 
 from xmtc.core.arrays import Array, Csr, csr_of_rows, row_of_each_entry, starts_of
-from xmtc.neural.heads.clusters import AdaptiveScorer, FinishedTail, Layer, narrow_widths
+from xmtc.neural.heads.adaptive_scorer import AdaptiveScorer, FinishedTail, Layer, narrow_widths
 from xmtc.neural.heads.flat import array, log_odds
 
 Loss = Literal["document", "global", "sum"]
@@ -61,9 +61,16 @@ class AdaptiveLabelClusters(nn.Module):
     """A head, and tails behind gates. A label's number is its rank by falling frequency."""
 
     def __init__(
-        self, dim: int, sizes: Sequence[int], q: float = 2.0, *, norm_relu: bool = True,
-        loss: Loss = "document", gate_loss: bool = True, bias: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        dim: int,
+        sizes: Sequence[int],
+        q: float = 2.0,
+        *,
+        norm_relu: bool = True,
+        loss: Loss = "document",
+        gate_loss: bool = True,
+        bias: bool = False,
+    ) -> None:
         """sizes: labels in the head and in each tail; see `cluster_sizes`.
         q: by how much each tail's vectors are narrower than those of the one before.
         norm_relu: LayerNorm and ReLU behind the narrowing: the authors' code, not the paper.
@@ -74,8 +81,10 @@ class AdaptiveLabelClusters(nn.Module):
         bias: of every label and gate. Neither paper nor code has one.
         """
         super().__init__()
-        self.sizes, self.starts = tuple(sizes), starts_of(list(sizes))
-        self.loss_form, self.gate_loss = loss, gate_loss
+        self.sizes = tuple(sizes)
+        self.starts = starts_of(list(sizes))
+        self.loss_form = loss
+        self.gate_loss = gate_loss
         widths = narrow_widths(dim, len(sizes) - 1, q)
         self.head = nn.Linear(dim, sizes[0] + len(widths), bias=bias)
         self.behind = nn.ModuleList(
@@ -107,16 +116,19 @@ class AdaptiveLabelClusters(nn.Module):
 
     def loss(self, vectors: Tensor, relevant: Csr) -> Tensor:
         """The loss, summed over the texts."""
-        found, logits = self._found(relevant, vectors.device), _wide(self.head(vectors))
+        found = self._found(relevant, vectors.device)
+        logits = _wide(self.head(vectors))
         shut = logits.new_ones(len(vectors), len(self.tails))
         for place, visit in enumerate(found[1:]):
             shut[visit.texts, place] = 0.0
-        weights, counted = self._weights(shut), shut * self.gate_loss
+        weights = self._weights(shut)
+        counted = shut * self.gate_loss
         gates = logits[:, self.sizes[0] :]  # once: each slice's gradient is as large as the logits
         total: Tensor = _HeadLoss.apply(logits, *found[0][1:], weights, counted)  # type: ignore[no-untyped-call]
         for place, (tail, visit) in enumerate(zip(self.tails, found[1:], strict=True)):
             if len(visit.texts):
-                mine, scores = gates[visit.texts, place], _wide(tail(vectors[visit.texts]))
+                mine = gates[visit.texts, place]
+                scores = _wide(tail(vectors[visit.texts]))
                 total = total + _TailLoss.apply(mine, scores, *visit[1:], weights[visit.texts])  # type: ignore[no-untyped-call]
         return total
 
@@ -151,12 +163,14 @@ class AdaptiveLabelClusters(nn.Module):
 
     def _found(self, relevant: Csr, device: torch.device | None = None) -> list[Found]:
         """The relevant labels by cluster. All texts visit the head."""
-        rows, labels = row_of_each_entry(relevant), relevant.indices
+        rows = row_of_each_entry(relevant)
+        labels = relevant.indices
         cluster = np.searchsorted(self.starts, labels, side="right") - 1
         found = []
         for place, start in enumerate(self.starts[:-1]):
             here = cluster == place
-            texts, seen = np.arange(relevant.shape[0]), rows[here]
+            texts = np.arange(relevant.shape[0])
+            seen = rows[here]
             if place:
                 texts, seen = np.unique(seen, return_inverse=True)
             found.append(Found(*(_long(x, device) for x in (texts, seen, labels[here] - start))))
@@ -181,7 +195,8 @@ class Hidden(nn.Module):
         """rate: at which this layer learns."""
         super().__init__()
         self.hidden = nn.Linear(dim, output.head.in_features)
-        self.dropout, self.output = nn.Dropout(dropout), output
+        self.dropout = nn.Dropout(dropout)
+        self.output = output
         nn.init.normal_(self.hidden.weight, std=SPREAD)
         nn.init.zeros_(self.hidden.bias)
         self.slower = {"hidden": (self.hidden, rate)}
@@ -239,7 +254,8 @@ class _TailLoss(torch.autograd.Function):
         ctx: Any, gates: Tensor, logits: Tensor, rows: Tensor, columns: Tensor, weights: Tensor
     ) -> Tensor:
         is_open, is_shut = (F.logsigmoid(x).unsqueeze(1) for x in (gates, -gates))
-        hit, log_no = (rows, columns), F.logsigmoid(-logits)
+        hit = (rows, columns)
+        log_no = F.logsigmoid(-logits)
         log_not = torch.logaddexp(is_shut, is_open + log_no)  # log(1 - p)
         odds = logits + log_no + is_open - log_not  # log(p / (1 - p))
         log_not[hit] = is_open[rows, 0] + F.logsigmoid(logits[hit])

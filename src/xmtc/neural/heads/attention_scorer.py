@@ -68,12 +68,15 @@ def load_attention(
     parts: Parts, level: int, nodes: int, dim: int, hidden: tuple[int, ...]
 ) -> AttentionScorer:
     """The scorer that `to_arrays` described, checked."""
-    name, sizes = f"level{level}", (dim, *hidden, 1)
+    name = f"level{level}"
+    sizes = (dim, *hidden, 1)
     layers = [
-        (parts.array(f"{name}.layer{place}.weights", np.float32, (out, into)),
-         parts.array(f"{name}.layer{place}.bias", np.float32, (out,)))
+        (
+            parts.array(f"{name}.layer{place}.weights", np.float32, (out, into)),
+            parts.array(f"{name}.layer{place}.bias", np.float32, (out,)),
+        )
         for place, (into, out) in enumerate(pairwise(sizes))
-    ]  # fmt: skip
+    ]
     looks = parts.array(f"{name}.nodes", np.float32, (nodes, dim))
     weights, biases = zip(*layers, strict=True)
     return AttentionScorer(level, looks, tuple(weights), tuple(biases))

@@ -10,7 +10,7 @@ import numpy as np
 from xmtc.core.arrays import Array, Csr, Floats, Ints, row_of_each_entry
 from xmtc.core.ranking import NO_LABEL
 from xmtc.core.tree import Children
-from xmtc.kernels.expand import expand
+from xmtc.kernels.children import expand
 from xmtc.kernels.topk import best
 
 
@@ -89,7 +89,8 @@ def _overwritten(labels: Ints, hit: Array, missing: Array) -> Ints:
     for row, label in missing:
         free = np.flatnonzero(~taken[row])
         if len(free):
-            labels[row, free[0]], taken[row, free[0]] = label, True
+            labels[row, free[0]] = label
+            taken[row, free[0]] = True
     return labels
 
 

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from xmtc.core.arrays import Csr, Longs
-from xmtc.neural import shards
+from xmtc.neural import label_shards
+from xmtc.neural.heads.dense_scorer import DenseScorer
 from xmtc.neural.heads.flat import array, dense, log_odds
-from xmtc.neural.heads.scorer import DenseScorer
 
 CHUNK = 1 << 15  # labels
 
@@ -25,7 +25,9 @@ class Chunked(nn.Module):
 
     def __init__(self, dim: int, nodes: int, mean: bool, chunk: int = CHUNK) -> None:
         super().__init__()
-        self.nodes, self.mean, self.chunk = nodes, mean, chunk
+        self.nodes = nodes
+        self.mean = mean
+        self.chunk = chunk
         self.spans = [(start, min(start + chunk, nodes)) for start in range(0, nodes, chunk)]
         self.weights = nn.ParameterList(
             torch.empty(stop - start, dim) for start, stop in self.spans
@@ -37,16 +39,20 @@ class Chunked(nn.Module):
 
     def shard(self) -> None:
         """From here on this process holds its own nodes only; a chunk may be cut in two."""
-        mine, old = shards.my_rows(self.nodes), self.spans
+        mine = label_shards.my_rows(self.nodes)
+        old = self.spans
         cut = [(max(start, mine.start), min(stop, mine.stop)) for start, stop in old]
         kept = [
             (place, slice(first - old[place][0], last - old[place][0]))
             for place, (first, last) in enumerate(cut)
             if first < last
         ]
-        self.weights = nn.ParameterList(shards.own(self.weights[at][rows]) for at, rows in kept)
-        self.biases = nn.ParameterList(shards.own(self.biases[at][rows]) for at, rows in kept)
-        self.spans, self.sharded = [cut[at] for at, _ in kept], True
+        self.weights = nn.ParameterList(
+            label_shards.own(self.weights[at][rows]) for at, rows in kept
+        )
+        self.biases = nn.ParameterList(label_shards.own(self.biases[at][rows]) for at, rows in kept)
+        self.spans = [cut[at] for at, _ in kept]
+        self.sharded = True
 
     def loss(self, vectors: Tensor, relevant: Csr, chosen_by: Tensor | None = None) -> Tensor:
         """Binary cross-entropy, summed over the texts, and over or averaged over the nodes.
@@ -73,13 +79,14 @@ class Chunked(nn.Module):
 
     def scorers(self, part: int = 0) -> tuple[DenseScorer, ...]:
         """The finished layer, for a tree of one level."""
-        weights, bias = self._whole(self.weights), self._whole(self.biases)
+        weights = self._whole(self.weights)
+        bias = self._whole(self.biases)
         return (DenseScorer(weights, bias, stop=weights.shape[1]),)
 
     @torch.no_grad()
     def _whole(self, chunks: nn.ParameterList) -> np.ndarray:
         rows = torch.cat(list(chunks))
-        return array(shards.whole(rows) if self.sharded else rows)
+        return array(label_shards.whole(rows) if self.sharded else rows)
 
 
 class _ChunkLoss(torch.autograd.Function):
@@ -101,5 +108,6 @@ class _ChunkLoss(torch.autograd.Function):
         change -= dense(ctx.relevant, vectors)  # the gradient of the logits, directly
         change *= upstream[0]
         change = change.to(vectors.dtype)
-        by_weights, by_bias = change.T @ vectors, change.sum(0)
+        by_weights = change.T @ vectors
+        by_bias = change.sum(0)
         return change @ same, by_weights.to(weights.dtype), by_bias.to(bias.dtype), None

@@ -8,8 +8,8 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from xmtc.core.arrays import Csr, Longs, as_csr, row_of_each_entry
-from xmtc.neural import shards
-from xmtc.neural.heads.scorer import DenseScorer
+from xmtc.neural import label_shards
+from xmtc.neural.heads.dense_scorer import DenseScorer
 from xmtc.neural.settings import Loss
 
 
@@ -19,14 +19,16 @@ class Flat(nn.Module):
     def __init__(self, dim: int, nodes: int, mean: bool, loss: Loss = "bce") -> None:
         super().__init__()
         self.linear = nn.Linear(dim, nodes)
-        self.nodes, self.mean, self.kind = nodes, mean, loss
+        self.nodes = nodes
+        self.mean = mean
+        self.kind = loss
         self.mine: slice | None = None  # the nodes of this process; None: it has all
 
     def shard(self) -> None:
         """From here on this process holds its own nodes only."""
-        self.mine = shards.my_rows(self.nodes)
-        self.linear.weight = shards.own(self.linear.weight[self.mine])
-        self.linear.bias = shards.own(self.linear.bias[self.mine])
+        self.mine = label_shards.my_rows(self.nodes)
+        self.linear.weight = label_shards.own(self.linear.weight[self.mine])
+        self.linear.bias = label_shards.own(self.linear.bias[self.mine])
 
     def forward(self, vectors: Tensor) -> Tensor:
         """Logits; of its own nodes, where each process has some."""
@@ -48,7 +50,7 @@ class Flat(nn.Module):
 
     def of_all_nodes(self, logits: Tensor) -> Tensor:
         """Logits of all processes' nodes; not to be learned from."""
-        return logits.detach() if self.mine is None else shards.whole(logits.T).T
+        return logits.detach() if self.mine is None else label_shards.whole(logits.T).T
 
     @torch.no_grad()
     def start_at_frequency(self, counts: Longs, texts: int) -> None:
@@ -66,7 +68,7 @@ class Flat(nn.Module):
         return DenseScorer(weights, bias, stop=self.linear.in_features)
 
     def _whole(self, rows: Tensor) -> np.ndarray:
-        return array(rows if self.mine is None else shards.whole(rows))
+        return array(rows if self.mine is None else label_shards.whole(rows))
 
     def scorers(self, part: int = 0) -> tuple[DenseScorer, ...]:
         """One per level of the tree: here there is one."""

@@ -9,23 +9,33 @@ from torch import Tensor, nn
 
 from xmtc.core.arrays import Array, Csr, Ints, Longs
 from xmtc.core.tree import LabelTree
-from xmtc.neural import shards
+from xmtc.neural import distributed, label_shards
 from xmtc.neural.heads.candidates import candidates_of, hardest_clusters
+from xmtc.neural.heads.dense_scorer import Bottleneck, DenseScorer
 from xmtc.neural.heads.flat import Flat, array, bce
-from xmtc.neural.heads.scorer import Bottleneck, DenseScorer
-from xmtc.neural.training import processes
 
 
 class TwoLevel(nn.Module):
     """Clusters, then labels. `teaches` says which of the two losses count."""
 
     def __init__(
-        self, dim: int, tree: LabelTree, narrow: int, beam: int, mean: bool, sigmoid: bool = False,
-        overflow: str = "extend", pads: str = "masked",
-    ) -> None:  # fmt: skip
+        self,
+        dim: int,
+        tree: LabelTree,
+        narrow: int,
+        beam: int,
+        mean: bool,
+        sigmoid: bool = False,
+        overflow: str = "extend",
+        pads: str = "masked",
+    ) -> None:
         super().__init__()
-        self.tree, self.beam, self.mean = tree, beam, mean
-        self.overflow, self.pads, self.sigmoid = overflow, pads, sigmoid
+        self.tree = tree
+        self.beam = beam
+        self.mean = mean
+        self.overflow = overflow
+        self.pads = pads
+        self.sigmoid = sigmoid
         self.generator = Flat(dim, len(tree.parents[0]), mean)
         self.bottleneck = nn.Linear(dim, narrow)
         # Only the rows of a batch's candidates get gradients and change.
@@ -37,8 +47,8 @@ class TwoLevel(nn.Module):
     def shard(self) -> None:
         """From here on this process holds its own clusters' and labels' rows only."""
         self.generator.shard()
-        self.mine = shards.my_rows(self.tree.label_count)
-        self.labels.weight = shards.own(self.labels.weight[self.mine])
+        self.mine = label_shards.my_rows(self.tree.label_count)
+        self.labels.weight = label_shards.own(self.labels.weight[self.mine])
 
     def teach(self, what: str) -> None:
         """From here on only the "generator" or only the "labels" learn."""
@@ -69,7 +79,7 @@ class TwoLevel(nn.Module):
 
     def _label_loss(self, vectors: Tensor, clusters: Ints, relevant: Csr) -> Tensor:
         children = self.tree.children[1]
-        widest = processes.most
+        widest = distributed.most
         found = candidates_of(clusters, children, relevant, self.overflow, self.pads, widest)
         texts, places = np.nonzero(found.counts & self._is_mine(found.labels))
         on = vectors.device
@@ -78,9 +88,11 @@ class TwoLevel(nn.Module):
         total = bce(self.label_logits(vectors, torch.from_numpy(texts).to(on), labels), targets)
         if not self.mean:
             return total
-        counted, texts_in_all = int(found.counts.sum()), len(vectors)
+        counted = int(found.counts.sum())
+        texts_in_all = len(vectors)
         if self.mine is None:  # else all processes have all texts here
-            counted, texts_in_all = processes.summed(counted), processes.summed(texts_in_all)
+            counted = distributed.summed(counted)
+            texts_in_all = distributed.summed(texts_in_all)
         return total * texts_in_all / counted
 
     def _is_mine(self, labels: Ints) -> Array:
@@ -111,6 +123,6 @@ class TwoLevel(nn.Module):
             array(self.bottleneck.weight), array(self.bottleneck.bias), self.sigmoid
         )
         dim = narrow.weights.shape[1]
-        rows = self.labels.weight if self.mine is None else shards.whole(self.labels.weight)
+        rows = self.labels.weight if self.mine is None else label_shards.whole(self.labels.weight)
         labels = DenseScorer(array(rows), None, narrow, part * dim, (part + 1) * dim)
         return (self.generator.scorer(), labels)

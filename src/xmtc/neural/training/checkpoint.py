@@ -52,8 +52,9 @@ def write(folder: Path, progress: Progress, tensors: dict[str, torch.Tensor]) ->
     """Add a checkpoint; older ones than the last two go."""
     folder.mkdir(parents=True, exist_ok=True)
     about = {"progress": json.dumps(asdict(progress))}
-    write_tensors(folder / f"step-{progress.step:09d}-{progress.batch:06d}.safetensors",
-                  tensors, about)  # fmt: skip
+    write_tensors(
+        folder / f"step-{progress.step:09d}-{progress.batch:06d}.safetensors", tensors, about
+    )
     for old in _all(folder)[:-KEPT]:
         old.unlink(missing_ok=True)
 
@@ -66,7 +67,8 @@ def newest(
         try:
             with safe_open(path, framework="pt") as file:
                 values: dict[str, Any] = json.loads(file.metadata()["progress"])
-            progress, tensors = Progress(**values), load_file(path)
+            progress = Progress(**values)
+            tensors = load_file(path)
         except (SafetensorError, OSError, ValueError, TypeError, KeyError):
             continue  # the disk lost it; the one before is there
         if progress.key != key:

@@ -51,11 +51,14 @@ class Pace:
 
     def __init__(self, left: int) -> None:
         """left: texts still to be read, over all epochs."""
-        self.left, self.read, self.started = left, 0, time.monotonic()
+        self.left = left
+        self.read = 0
+        self.started = time.monotonic()
 
     def note(self, texts: int, loss: float, metrics: Mapping[str, float], metric: str) -> str:
         """After so many more texts: "loss 0.41, P@5 46.3, 80 texts/s, 0:12:34 to the end"."""
-        self.read, self.left = self.read + texts, self.left - texts
+        self.read = self.read + texts
+        self.left = self.left - texts
         speed = self.read / max(1e-9, time.monotonic() - self.started)
         quality = [f"{metric} {metrics[metric]:.1f}"] if metric in metrics else []
         minutes, seconds = divmod(round(self.left / speed), 60)

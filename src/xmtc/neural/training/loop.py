@@ -17,13 +17,14 @@ from xmtc.core import run
 from xmtc.core.arrays import Longs
 from xmtc.core.errors import ConfigError
 from xmtc.core.progress import Advance, step
+from xmtc.neural import distributed
 from xmtc.neural.devices import device, in_precision, use_our_threads
 from xmtc.neural.settings import TrainingConfig
-from xmtc.neural.training import checkpoint, processes
+from xmtc.neural.training import checkpoint
 from xmtc.neural.training.averaging import Average, learned
 from xmtc.neural.training.checkpoint import Progress
 from xmtc.neural.training.log import Log, Pace
-from xmtc.neural.training.optimiser import Optimiser
+from xmtc.neural.training.optimizer import Optimiser
 from xmtc.neural.training.schedule import FALL, LEAST, PATIENCE, SCHEDULES
 
 SCALE = ("scale", "_growth_tracker")  # what fp16 remembers from step to step
@@ -64,7 +65,7 @@ def fit(
     key: of settings and data. Where a run is kept, an unfinished training with this key goes on.
     """
     use_our_threads()
-    processes.join()
+    distributed.join()
     return Training(task, config, key, after_step).run()
 
 
@@ -74,21 +75,25 @@ class Training:
     def __init__(
         self, task: Task, config: TrainingConfig, key: str, after_step: AfterStep | None = None
     ) -> None:
-        self.task, self.config, self.after_step = task, config, after_step
-        self.net, self.epochs = task.net, config.epochs + config.extra_epochs
+        self.task = task
+        self.config = config
+        self.after_step = after_step
+        self.net = task.net
+        self.epochs = config.epochs + config.extra_epochs
         self.optimiser = Optimiser(task.parts, config)
         self.average = Average(self.net)
         self.best: dict[str, Tensor] = {}
         self.scaler = torch.amp.GradScaler(device().type, enabled=config.precision == "fp16")
-        self.progress = Progress(f"{key} {processes.place()}" if config.shard_labels else key)
+        self.progress = Progress(f"{key} {distributed.place()}" if config.shard_labels else key)
         self.folder = run.folder()
-        self.log = Log(self.folder if processes.is_first() else None)
+        self.log = Log(self.folder if distributed.is_first() else None)
         self.saved_at = time.monotonic()
 
     def run(self) -> list[dict[str, float]]:
         """All epochs that are left, then the weights that were best."""
         self._resume()
-        config, now = self.config, self.progress
+        config = self.config
+        now = self.progress
         sizes = [self._sizes(epoch) for epoch in range(self.epochs)]
         steps = sum(map(len, sizes))
         self.schedule = SCHEDULES[config.schedule](steps, round(steps * config.warmup))
@@ -105,7 +110,8 @@ class Training:
         return now.history
 
     def _epoch(self) -> None:
-        now, config = self.progress, self.config
+        now = self.progress
+        config = self.config
         groups = self._groups(now.epoch)
         texts = sum(len(batch) for group in groups for batch in group)
         title = f"epoch {now.epoch + 1} of {self.epochs}"
@@ -119,14 +125,17 @@ class Training:
         self._end_of_epoch(now.loss / max(1, now.texts))
 
     def _step(self, group: Sequence[Longs], advance: Advance) -> None:
-        now, started = self.progress, time.perf_counter()
+        now = self.progress
+        started = time.perf_counter()
         texts = sum(len(rows) for rows in group)
         self.optimiser.set_rates(self.schedule(now.step) * now.slowed)
-        processes.own_chance(self.config.seed, now.step)
+        distributed.own_chance(self.config.seed, now.step)
         loss = sum(self._backward(rows, texts) for rows in group)
         self._change_weights(group)
-        now.step, now.batch = now.step + 1, now.batch + 1
-        now.loss, now.texts = now.loss + loss * texts, now.texts + texts
+        now.step = now.step + 1
+        now.batch = now.batch + 1
+        now.loss = now.loss + loss * texts
+        now.texts = now.texts + texts
         if self._averages() and (now.batch - 1) % self.config.average_every == 0:
             self.average.add()
         if self.config.validate_every and now.batch % self.config.validate_every == 0:
@@ -134,9 +143,14 @@ class Training:
         speed = texts / (time.perf_counter() - started)
         mean = now.loss / now.texts
         advance(texts, self.pace.note(texts, mean, now.metrics, self.config.metric))
-        self.log.write(step=now.step, epoch=now.epoch, loss=loss, texts=texts,
-                       texts_per_second=round(speed, 1),
-                       **getattr(self.task, "details", {}))  # fmt: skip
+        self.log.write(
+            step=now.step,
+            epoch=now.epoch,
+            loss=loss,
+            texts=texts,
+            texts_per_second=round(speed, 1),
+            **getattr(self.task, "details", {}),
+        )
         if self._checkpoint_is_due():
             self._checkpoint()
         if self.after_step is not None:
@@ -145,18 +159,18 @@ class Training:
     def _backward(self, rows: Longs, texts: int) -> float:
         """Adds this batch's gradients; returns its part of the mean loss over `texts`."""
         with in_precision(self.config.precision):
-            mine, counts = processes.my_share(rows)
+            mine, counts = distributed.my_share(rows)
             if self.config.shard_labels:  # even without a text of its own, it has labels
                 counts = 1.0
             loss = self.task.loss(mine) * (counts / texts)
-        value = float(processes.total(loss.detach().clone()))
+        value = float(distributed.total(loss.detach().clone()))
         if not math.isfinite(value):
             self._stop_at(rows, f"the loss is {value}")
         self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
         return value
 
     def _change_weights(self, group: Sequence[Longs]) -> None:
-        processes.sum_gradients([*self.optimiser.dense, *self.optimiser.rows])
+        distributed.sum_gradients([*self.optimiser.dense, *self.optimiser.rows])
         for optimiser in self.optimiser.optimisers:
             self.scaler.unscale_(optimiser)
         length = self.optimiser.clip(self.config.clip)
@@ -165,7 +179,8 @@ class Training:
         self.optimiser.step(self.scaler)
 
     def _stop_at(self, rows: Longs, what: str) -> None:
-        now, advice = self.progress, "" if self.config.clip else ", or set training.clip=1"
+        now = self.progress
+        advice = "" if self.config.clip else ", or set training.clip=1"
         some = ", ".join(map(str, rows[:8].tolist())) + (", ..." if len(rows) > 8 else "")
         raise ConfigError(
             f"{what} in epoch {now.epoch + 1}, batch {now.batch + 1} (texts {some} of those that "
@@ -191,10 +206,14 @@ class Training:
         return metrics
 
     def _end_of_epoch(self, loss: float) -> None:
-        now, metrics = self.progress, self._validate()
+        now = self.progress
+        metrics = self._validate()
         now.history.append({"epoch": now.epoch + 1, "loss": loss, **metrics})
         self.log.write(epoch=now.epoch + 1, step=now.step, mean_loss=loss, **metrics)
-        now.epoch, now.batch, now.loss, now.texts = now.epoch + 1, 0, 0.0, 0
+        now.epoch = now.epoch + 1
+        now.batch = 0
+        now.loss = 0.0
+        now.texts = 0
         now.calm = False
 
     def _remember_if_best(self, metrics: Mapping[str, float]) -> None:
@@ -230,7 +249,8 @@ class Training:
 
     def _groups(self, epoch: int) -> list[Sequence[Longs]]:
         """The batches of each step. The last step of an epoch takes what is left."""
-        batches, many = self.task.batches(epoch), self.config.accumulate
+        batches = self.task.batches(epoch)
+        many = self.config.accumulate
         return [batches[start : start + many] for start in range(0, len(batches), many)]
 
     def _sizes(self, epoch: int) -> list[int]:
@@ -239,7 +259,7 @@ class Training:
 
     def _checkpoint(self) -> None:
         self.saved_at = time.monotonic()
-        if self.folder is None or not (processes.is_first() or self.config.shard_labels):
+        if self.folder is None or not (distributed.is_first() or self.config.shard_labels):
             return
         self.progress.averaged = self.average.count
         tensors = {f"net.{name}": value.detach() for name, value in learned(self.net)}
@@ -257,11 +277,11 @@ class Training:
     def _checkpoint_is_due(self) -> bool:
         due = time.monotonic() - self.saved_at >= self.config.checkpoint_seconds
         # Where each writes its own rows, all write when all think so, after the same step.
-        return bool(processes.least(int(due))) if self.config.shard_labels else due
+        return bool(distributed.least(int(due))) if self.config.shard_labels else due
 
     def _checkpoints(self, folder: Path) -> Path:
-        mine = self.config.shard_labels and not processes.is_first()
-        return folder / run.CHECKPOINTS / (f"process-{processes.rank()}" if mine else "")
+        mine = self.config.shard_labels and not distributed.is_first()
+        return folder / run.CHECKPOINTS / (f"process-{distributed.rank()}" if mine else "")
 
     def _newest(self) -> tuple[Progress, dict[str, Tensor]] | None:
         """Where each process writes its own rows: the newest checkpoint that all of them have."""
@@ -272,7 +292,7 @@ class Training:
             found = checkpoint.newest(self._checkpoints(self.folder), self.progress.key, last)
             if not self.config.shard_labels:
                 return found
-            common = processes.least(found[0].number if found else -1)
+            common = distributed.least(found[0].number if found else -1)
             if common in (-1, last):
                 return found if common == last else None
             last = common

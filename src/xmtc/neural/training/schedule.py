@@ -26,4 +26,6 @@ def constant(total: int, warmup: int = 0) -> Schedule:
 # A plateau's rates stay until validations stop getting better; then the loop lowers them.
 SCHEDULES = {"linear": linear, "slanted": linear, "constant": constant, "plateau": constant}
 PATIENCE = 10  # validations without a better one before rates fall
-FALL, LEAST = 0.1, 0.01  # to this share of what they were, and how far in all
+# to this share of what they were, and how far in all
+FALL = 0.1
+LEAST = 0.01

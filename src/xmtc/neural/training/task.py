@@ -14,9 +14,9 @@ from xmtc.neural.batches.grouping import POOL, shuffled_batches
 from xmtc.neural.batches.layout import thinned
 from xmtc.neural.devices import device
 from xmtc.neural.encoders.frozen import Source
-from xmtc.neural.heads.scorer import Standard
+from xmtc.neural.heads.dense_scorer import Standard
+from xmtc.neural.label_shards import texts_of_all
 from xmtc.neural.settings import TrainingConfig
-from xmtc.neural.shards import texts_of_all
 
 
 class Net(nn.Module):
@@ -26,7 +26,9 @@ class Net(nn.Module):
         self, encoder: nn.Module, head: nn.Module, dropout: float, standard: Standard | None = None
     ) -> None:
         super().__init__()
-        self.encoder, self.head, self.dropout = encoder, head, nn.Dropout(dropout)
+        self.encoder = encoder
+        self.head = head
+        self.dropout = nn.Dropout(dropout)
         self.center = None if standard is None else torch.from_numpy(standard.center).to(device())
         self.spread = 1.0 if standard is None else standard.spread
 

@@ -1,0 +1,48 @@
+"""Measures: the settings of an evaluation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xmtc.core.errors import require
+from xmtc.evaluation.metrics import Convention
+from xmtc.evaluation.propensity import PRESETS, Family
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What `evaluate_ranking` counts."""
+
+    ks: tuple[int, ...] = (1, 3, 5)  # P@1, P@3, P@5 and so on
+    threshold: float | None = None  # adds F1 of the labels that score at least this
+    family: Family = "default"  # whose propensity constants; amazon: Amazon-670K and -3M only
+    propensity_a: float | None = None  # your own constants instead of the family's
+    propensity_b: float | None = None
+    psndcg: Convention = "pyxclib"  # or as AttentionXML's code computes it
+    tail_up_to: int = 5  # labels with at most so many training texts are the tail
+    torso_up_to: int = 50  # at most so many: the torso; more: the head
+    resamples: int = 0  # bootstrap samples for intervals; 1000 is usual, 0 gives none
+    confidence: float = 0.95  # how often an interval should hold the true value
+    seed: int = 0  # of the bootstrap
+
+    def __post_init__(self) -> None:
+        require(min(self.ks, default=0) >= 1, "ks", self.ks, "name places from 1 on, e.g. 1,3,5")
+        require(self.tail_up_to >= 1, "tail_up_to", self.tail_up_to, "must be at least 1")
+        require(
+            self.torso_up_to > self.tail_up_to,
+            "torso_up_to",
+            self.torso_up_to,
+            f"must be more than tail_up_to, which is {self.tail_up_to}",
+        )
+        require(self.resamples >= 0, "resamples", self.resamples, "must be 0 or more")
+        require(0 < self.confidence < 1, "confidence", self.confidence, "must be between 0 and 1")
+
+    @property
+    def a(self) -> float:
+        """The exponent of the propensity model."""
+        return PRESETS[self.family][0] if self.propensity_a is None else self.propensity_a
+
+    @property
+    def b(self) -> float:
+        """The shift of the propensity model."""
+        return PRESETS[self.family][1] if self.propensity_b is None else self.propensity_b

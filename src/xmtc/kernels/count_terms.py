@@ -1,0 +1,322 @@
+"""Counts terms in UTF-8 bytes: lower-case, cut into words or character n-grams, look up, count.
+
+A text is first normalised into one buffer, " word word word ": every term, whether a word, several
+words or some characters of one padded word, is then a span of that buffer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from xmtc.kernels.term_table import (
+    HASH_START,
+    HASH_STEP,
+    Table,
+    finished_key,
+    grown,
+    hash_all,
+    insert,
+    key_of,
+    look_up,
+)
+from xmtc.kernels.types import Bytes, Ints, Longs
+
+SPACE = 32
+MAX_SPANS_PER_CHARACTER = 64  # bounds the scratch space; no useful n-gram range is wider
+
+
+class Analysis:
+    """How texts are cut. fold: the lower case of each code point, -1 where it separates words."""
+
+    def __init__(self, fold: Ints, min_chars: int, ngrams: tuple[int, int], chars: bool) -> None:
+        if not 1 <= ngrams[0] <= ngrams[1] or ngrams[1] - ngrams[0] >= MAX_SPANS_PER_CHARACTER:
+            raise ValueError(f"n-grams from {ngrams[0]} to {ngrams[1]}")
+        self.args = (fold, min_chars, ngrams[0], ngrams[1], chars)
+
+
+def learn_terms(
+    text: Bytes, starts: Longs, analysis: Analysis, buckets: int
+) -> tuple[Longs, Ints, Ints, Ints, Bytes, Longs]:
+    """Count every term of every text, collecting the terms in the order they first appear.
+
+    text: all texts as UTF-8; text i is text[starts[i] : starts[i + 1]].
+    buckets: 0, or the number of hash buckets that stand for terms.
+    Returns CSR (indptr, terms, counts), terms per row in order of first appearance, in how many
+    texts each term occurs, and the table (blob, blob_starts); with buckets the table is empty.
+    """
+    return _learn(text, starts, *analysis.args, buckets)
+
+
+def count_terms(
+    text: Bytes, starts: Longs, analysis: Analysis, buckets: int, table: Table
+) -> tuple[Longs, Ints, Ints]:
+    """Count the known terms: CSR (indptr, terms, counts), terms in order of first appearance."""
+    arrays = (table.slots, table.blob, table.starts)
+    return _count(text, starts, *analysis.args, buckets, *arrays)
+
+
+@njit(cache=True, nogil=True)
+def _normalise(text, position, end, fold, min_chars, out, word_at, keys):
+    """Fill `out` with " word word ", `word_at` with where each word begins, and one place more with
+    where the next would, and `keys` with the keys of the words. Returns the number of words."""
+    out[0] = SPACE
+    words = 0
+    begin = 1
+    while position < end:
+        size = begin
+        chars = 0
+        packed = np.uint64(0)
+        hashed = HASH_START
+        while position < end:
+            byte = text[position]
+            if byte < 0x80:
+                point = fold[byte]
+                if point < 0:
+                    break
+                out[size] = point
+                packed = (packed << np.uint64(8)) | np.uint64(point)
+                hashed = (hashed ^ np.uint64(point)) * HASH_STEP
+                size += 1
+                position += 1
+            else:
+                point, width = _point(text, position, byte)
+                point = _folded(fold, point)
+                if point < 0:
+                    break
+                before = size
+                size = _put(out, size, point)
+                for place in range(before, size):
+                    packed = (packed << np.uint64(8)) | np.uint64(out[place])
+                    hashed = (hashed ^ np.uint64(out[place])) * HASH_STEP
+                position += width
+            chars += 1
+        if chars >= min_chars:
+            word_at[words] = begin
+            keys[words] = finished_key(packed, hashed, size - begin)
+            words += 1
+            out[size] = SPACE
+            begin = size + 1
+        while position < end and text[position] < 0x80 and fold[text[position]] < 0:
+            position += 1
+        if position < end and text[position] >= 0x80:
+            point, width = _point(text, position, text[position])
+            if _folded(fold, point) < 0:
+                position += width
+    word_at[words] = begin
+    return words
+
+
+@njit(cache=True, nogil=True)
+def _folded(fold, point):
+    """The lower case of a code point, -1 for a separator; past the table as its last entry."""
+    if point < len(fold):
+        return np.int64(fold[point])
+    return point if fold[-1] >= 0 else np.int64(-1)
+
+
+@njit(cache=True, nogil=True)
+def _point(text, position, byte):
+    """(code point, bytes) of the character beyond ASCII that starts with `byte`."""
+    second = np.int64(text[position + 1] & 0x3F)
+    if byte < 0xE0:
+        return (np.int64(byte & 0x1F) << 6) | second, 2
+    third = np.int64(text[position + 2] & 0x3F)
+    if byte < 0xF0:
+        return (np.int64(byte & 0x0F) << 12) | (second << 6) | third, 3
+    fourth = np.int64(text[position + 3] & 0x3F)
+    return (np.int64(byte & 0x07) << 18) | (second << 12) | (third << 6) | fourth, 4
+
+
+@njit(cache=True, nogil=True)
+def _put(out, size, point):
+    """Append one character as UTF-8; returns the new size."""
+    if point < 0x80:
+        out[size] = point
+        return size + 1
+    if point < 0x800:
+        out[size] = 0xC0 | (point >> 6)
+    else:
+        if point < 0x10000:
+            out[size] = 0xE0 | (point >> 12)
+        else:
+            out[size] = 0xF0 | (point >> 18)
+            size += 1
+            out[size] = 0x80 | ((point >> 12) & 0x3F)
+        size += 1
+        out[size] = 0x80 | ((point >> 6) & 0x3F)
+    out[size + 1] = 0x80 | (point & 0x3F)
+    return size + 2
+
+
+@njit(cache=True, nogil=True)
+def _word_spans(words, word_at, shortest, longest, begins, ends):
+    """n words in a row; the space after the last one is left out."""
+    spans = 0
+    for n in range(shortest, longest + 1):
+        for word in range(words - n + 1):
+            begins[spans] = word_at[word]
+            ends[spans] = word_at[word + n] - 1
+            spans += 1
+    return spans
+
+
+@njit(cache=True, nogil=True)
+def _char_spans(out, words, word_at, shortest, longest, begins, ends, char_at):
+    """n characters in a row inside a word and the spaces around it; a short word counts once."""
+    spans = 0
+    for word in range(words):
+        chars = 0
+        for place in range(word_at[word] - 1, word_at[word + 1]):
+            if out[place] & 0xC0 != 0x80:  # not a continuation byte: a character starts here
+                char_at[chars] = place
+                chars += 1
+        char_at[chars] = word_at[word + 1]
+        for n in range(shortest, longest + 1):
+            for start in range(max(0, chars - n) + 1):
+                begins[spans] = char_at[start]
+                ends[spans] = char_at[min(start + n, chars)]
+                spans += 1
+            if chars <= n:
+                break
+    return spans
+
+
+@njit(cache=True, nogil=True)
+def _cut(text, begin, end, fold, min_chars, shortest, longest, chars, scratch):
+    """Cut one text into terms: fills scratch's buffer, begins, ends and keys; returns how many."""
+    out, word_at, begins, ends, keys, char_at = scratch
+    words = _normalise(text, begin, end, fold, min_chars, out, word_at, keys)
+    if chars:
+        terms = _char_spans(out, words, word_at, shortest, longest, begins, ends, char_at)
+    else:
+        terms = _word_spans(words, word_at, shortest, longest, begins, ends)
+    single_words = words if shortest == 1 and not chars else 0
+    for term in range(single_words, terms):
+        keys[term] = key_of(out, begins[term], ends[term])
+    return terms
+
+
+@njit(cache=True, nogil=True)
+def _scratch(starts, ranges):
+    """Room for the longest text: normalised bytes, words, begins, ends and keys of terms, chars."""
+    longest = 0
+    for text in range(len(starts) - 1):
+        longest = max(longest, starts[text + 1] - starts[text])
+    room = 2 * longest + 4  # lower-casing can lengthen a character by half
+    return (
+        np.empty(room, np.uint8),
+        np.empty(room, np.int64),
+        np.empty(room * ranges, np.int64),
+        np.empty(room * ranges, np.int64),
+        np.empty(room * ranges, np.uint64),
+        np.empty(room, np.int64),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _tally(ids, size_of_ids, place_of, first, terms, counts):
+    """Count equal ids into (terms, counts) from `first` on; returns the end. `place_of` holds
+    1 + the place of each id in this row and is all zero before and after."""
+    size = first
+    for place in range(size_of_ids):
+        term = ids[place]
+        if term < 0:
+            continue
+        if place_of[term] == 0:
+            terms[size] = term
+            counts[size] = 1
+            size += 1
+            place_of[term] = size - first
+        else:
+            counts[first + place_of[term] - 1] += 1
+    for entry in range(first, size):
+        place_of[terms[entry]] = 0
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _learn(text, starts, fold, min_chars, shortest, longest, chars, buckets):
+    scratch = _scratch(starts, longest - shortest + 1)
+    out, _, begins, ends, keys, _ = scratch
+    ids = np.empty_like(begins)
+    blob = np.empty(1 << 16, np.uint8)
+    term_starts = np.zeros(1 << 12, np.int64)
+    slots = np.zeros(1 << 14, np.uint64)
+    known = 0
+    indptr = np.zeros(len(starts), np.int64)
+    rows = np.empty(1 << 16, np.int32)
+    counts = np.empty(1 << 16, np.int32)
+    place_of = np.zeros(max(buckets, 1 << 12), np.int32)
+    in_texts = np.zeros_like(place_of)
+    for row in range(len(starts) - 1):
+        begin = starts[row]
+        end = starts[row + 1]
+        first = indptr[row]
+        terms = _cut(text, begin, end, fold, min_chars, shortest, longest, chars, scratch)
+        done = 0
+        while buckets == 0:
+            done = look_up(
+                out, begins, ends, keys, done, terms, slots, blob, term_starts, True, ids
+            )
+            if done == terms:
+                break
+            slots, blob, term_starts = insert(
+                slots, blob, term_starts, known, out, begins[done], ends[done]
+            )
+            ids[done] = known
+            known += 1
+            done += 1
+        if buckets > 0:
+            hash_all(keys, terms, buckets, ids)
+        while known > len(place_of):
+            place_of = _doubled(place_of)
+            in_texts = _doubled(in_texts)
+        rows = grown(rows, first + terms)
+        counts = grown(counts, first + terms)
+        size = _tally(ids, terms, place_of, first, rows, counts)
+        for entry in range(first, size):
+            in_texts[rows[entry]] += 1
+        indptr[row + 1] = size
+    return (
+        indptr,
+        rows[: indptr[-1]].copy(),
+        counts[: indptr[-1]].copy(),
+        in_texts[: max(buckets, known)].copy(),
+        blob[: term_starts[known]].copy(),
+        term_starts[: known + 1].copy(),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _doubled(array):
+    larger = np.zeros(2 * len(array), array.dtype)
+    for place in range(len(array)):
+        larger[place] = array[place]
+    return larger
+
+
+@njit(cache=True, nogil=True)
+def _count(
+    text, starts, fold, min_chars, shortest, longest, chars, buckets, slots, blob, term_starts
+):
+    scratch = _scratch(starts, longest - shortest + 1)
+    out, _, begins, ends, keys, _ = scratch
+    ids = np.empty_like(begins)
+    indptr = np.zeros(len(starts), np.int64)
+    rows = np.empty(1 << 10, np.int32)
+    counts = np.empty(1 << 10, np.int32)
+    place_of = np.zeros(max(buckets, len(term_starts)), np.int32)
+    for row in range(len(starts) - 1):
+        begin = starts[row]
+        end = starts[row + 1]
+        first = indptr[row]
+        terms = _cut(text, begin, end, fold, min_chars, shortest, longest, chars, scratch)
+        if buckets > 0:
+            hash_all(keys, terms, buckets, ids)
+        else:
+            look_up(out, begins, ends, keys, 0, terms, slots, blob, term_starts, False, ids)
+        rows = grown(rows, first + terms)
+        counts = grown(counts, first + terms)
+        indptr[row + 1] = _tally(ids, terms, place_of, first, rows, counts)
+    return indptr, rows[: indptr[-1]].copy(), counts[: indptr[-1]].copy()

@@ -1,0 +1,97 @@
+"""Lesson: texts as an encoder reads them while it is taught. All that a training needs besides the
+output layer and the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from xmtc.core.arrays import Array, Csr
+from xmtc.neural.batches.tokens import Tokens, tokenised
+from xmtc.neural.devices import device
+from xmtc.neural.encoders.attention_autotune import use_fastest
+from xmtc.neural.encoders.frozen import Source, digest_of, source_of
+from xmtc.neural.encoders.text_encoder import TextEncoder, make_encoder
+from xmtc.neural.heads.dense_scorer import Standard
+from xmtc.neural.settings import EncoderConfig, TrainingConfig
+from xmtc.neural.training.guided_loss import GuidedTask
+from xmtc.neural.training.head_warmup import teach_head, vectors_of
+from xmtc.neural.training.loop import fit
+from xmtc.neural.training.task import LabelTask, Net
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """An encoder and its texts."""
+
+    encoder: TextEncoder
+    tokens: Tokens
+    source: Source  # batches of the tokens, as the part of the encoder that learns reads them
+    vectors: Array | None  # (texts, dim) of the untaught encoder, where somebody wants them
+    standard: Standard | None  # what output layers' vectors are brought to
+    training: TrainingConfig
+    cache: Path
+    key: str  # of settings and data: an unfinished training with this key goes on
+
+    def task(
+        self, head: Any, relevant: Csr, dropout: float, measure: Callable[[], dict[str, float]]
+    ) -> LabelTask:
+        """Encoder and output layer, to be taught together."""
+        net = Net(self.source.encoder, head, dropout, self.standard).to(device())
+        task = LabelTask(net, self.source, relevant, self.training, measure)
+        use_fastest(self.encoder, self.source, task.batches(0), self.cache)
+        return task
+
+    def second(self, encoder: TextEncoder) -> Lesson:
+        """The same texts for a second training: read by an encoder that was taught already."""
+        same = encoder is self.encoder
+        precision = self.training.precision
+        source = self.source if same else source_of(encoder, self.tokens, self.cache, precision)
+        key = f"{self.key}-second-{digest_of(encoder)[:16]}"  # a cache may outlive this training
+        vectors = None if self.vectors is None else vectors_of(source, self.cache)
+        return replace(self, encoder=encoder, source=source, vectors=vectors, key=key)
+
+
+def prepared(
+    texts: Sequence[str],
+    encoder_config: EncoderConfig,
+    training: TrainingConfig,
+    cache: Path,
+    key: str,
+    standardise: bool = False,
+    pooler: bool = False,
+) -> Lesson:
+    """Make the encoder and read the texts with what of it is frozen.
+
+    pooler: keep the encoder's own, although its vector is made without it.
+    """
+    encoder = make_encoder(texts, encoder_config, pooler)
+    key = f"{key[:16]}-{digest_of(encoder)[:16]}"  # with another encoder it is another training
+    tokens = tokenised(texts, encoder.tokenizer, encoder.cut, cache)
+    source = source_of(encoder, tokens, cache, training.precision)
+    wanted = (standardise or training.head_epochs > 0) and len(texts) > 0
+    vectors = vectors_of(source, cache) if wanted else None
+    standard = Standard.of(vectors) if standardise and vectors is not None else None
+    return Lesson(encoder, tokens, source, vectors, standard, training, cache, key)
+
+
+def teach(lesson: Lesson, task: LabelTask | GuidedTask) -> None:
+    """The output layer alone first, then everything, then the output layer alone once more: each
+    as long as the settings say."""
+    training = lesson.training
+    if lesson.vectors is not None and training.head_epochs:
+        teach_head(task, lesson.vectors, lesson.key)
+    fit(task, training, lesson.key)
+    if training.head_last_epochs and len(lesson.tokens):
+        key = f"{lesson.key}-last-{digest_of(lesson.encoder)[:16]}"
+        vectors = vectors_of(lesson.source, lesson.cache)
+        teach_head(task, vectors, key, last=True, choosing=_choosing(lesson, task))
+
+
+def _choosing(lesson: Lesson, task: LabelTask | GuidedTask) -> Array | None:
+    """Vectors of another encoder, which was taught before this lesson, where it chooses."""
+    if not isinstance(task, LabelTask) or task.chooser is None or task.chooser is task.source:
+        return None
+    return lesson.vectors
