@@ -248,7 +248,7 @@ def _chooses_by_dev(job: Job, options: Options) -> bool:
     from xmtc.models import catalog
 
     given = (options.data / job.data / "dev.jsonl.gz").is_file()
-    return given and job.kind in catalog.choosing()
+    return given and job.kind in catalog.kinds_with_validation()
 
 
 def _judges(job: Job, options: Options) -> Dataset | None:

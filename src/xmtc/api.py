@@ -26,8 +26,8 @@ from xmtc.core.errors import (
 )
 from xmtc.core.interfaces import Model
 from xmtc.core.labels import LabelSpace
-from xmtc.core.parts import trusted
-from xmtc.core.provenance import Source
+from xmtc.core.parts import from_untrusted
+from xmtc.core.provenance import Provenance
 from xmtc.core.run import kept_in
 from xmtc.evaluation.report import Report, evaluate_ranking
 from xmtc.linear.explain import Evidence
@@ -72,17 +72,17 @@ def train(
     made = config_of(kind, config, overrides)
     check_trainable(dataset)
     if validation is not None:
-        check_choosing(kind)
+        check_uses_validation(kind)
         check_dataset(validation, "validation")
-        dataset = dataset.judged_by(cast(Dataset, validation))
+        dataset = dataset.with_validation(cast(Dataset, validation))
     with kept_in(run):
         model: Model = module.train(dataset, made)
     return model
 
 
-def check_choosing(kind: str) -> None:
+def check_uses_validation(kind: str) -> None:
     """Raise when validation data is of no use to the kind."""
-    known = catalog.choosing()
+    known = catalog.kinds_with_validation()
     if kind not in known:
         raise ConfigError(
             f"{kind} chooses nothing by validation data; leave it out. These do: "
@@ -178,7 +178,7 @@ def save(model: Model, folder: str | Path, overwrite: bool = False) -> None:
     store.write(model.kind, model.to_parts(), folder, overwrite)
 
 
-def remember(model: Model, sources: Sequence[Source]) -> Model:
+def remember(model: Model, sources: Sequence[Provenance]) -> Model:
     """The model, knowing where its training data is, so that `xmtc update` finds it."""
     seen = replace(model.trained_on, sources=tuple(sources))
     knowing: Model = replace(cast(Any, model), trained_on=seen)
@@ -206,7 +206,7 @@ def load(folder: str | Path, int8: bool = False) -> Model:
         )
         for encoder in encoders:
             encoder["int8"] = True
-    model: Model = trusted(lambda: catalog.class_of(kind).from_parts(parts))
+    model: Model = from_untrusted(lambda: catalog.class_of(kind).from_parts(parts))
     return model
 
 

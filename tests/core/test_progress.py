@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from xmtc.core import progress
-from xmtc.core.progress import show, step
+from xmtc.core.progress import show, track
 from xmtc.core.threads import in_threads, set_threads
 
 
@@ -25,7 +25,7 @@ def impatient(monkeypatch):
 @pytest.mark.parametrize("answer", [None, False])
 def test_nobody_looks_so_nothing_is_written(capfd, answer):
     show(answer)
-    with step("clustering", 3) as advance:
+    with track("clustering", 3) as advance:
         for _ in range(3):
             advance(1)
     assert capfd.readouterr() == ("", "")
@@ -33,7 +33,7 @@ def test_nobody_looks_so_nothing_is_written(capfd, answer):
 
 def test_a_bar_is_shown_on_standard_error_when_asked_for(capfd):
     show(True)
-    with step("clustering", 3) as advance:
+    with track("clustering", 3) as advance:
         for _ in range(3):
             advance(1)
     out, err = capfd.readouterr()
@@ -49,7 +49,7 @@ def test_a_terminal_counts_as_somebody_who_looks(monkeypatch):
     show(False)
     assert not progress.wanted()
     show(None)
-    with step("clustering", 2) as advance:
+    with track("clustering", 2) as advance:
         advance(2)
     assert "clustering" in terminal.getvalue()
 
@@ -57,23 +57,23 @@ def test_a_terminal_counts_as_somebody_who_looks(monkeypatch):
 def test_quick_steps_stay_silent(capfd, monkeypatch):
     monkeypatch.setattr(progress, "PATIENCE", 60)
     show(True)
-    with step("clustering", 3) as advance:
+    with track("clustering", 3) as advance:
         advance(3)
     assert capfd.readouterr() == ("", "")
 
 
 def test_steps_of_unknown_length_have_a_bar_too(capfd):
     show(True)
-    with step("reading") as advance:
+    with track("reading") as advance:
         advance(7)
     assert "reading" in capfd.readouterr().err
 
 
 def test_nested_steps_share_the_display(capfd):
     show(True)
-    with step("outer", 2) as outer:
+    with track("outer", 2) as outer:
         for _ in range(2):
-            with step("inner", 5) as inner:
+            with track("inner", 5) as inner:
                 inner(5)
                 assert len(progress._live) == 1
             outer(1)
@@ -84,8 +84,8 @@ def test_nested_steps_share_the_display(capfd):
 
 def test_an_outer_step_may_begin_to_show_while_an_inner_one_does(capfd):
     show(True)
-    with step("outer", 3) as outer:
-        with step("inner", 1) as inner:
+    with track("outer", 3) as outer:
+        with track("inner", 1) as inner:
             inner(1)
             outer(1)
         outer(2)
@@ -95,9 +95,9 @@ def test_an_outer_step_may_begin_to_show_while_an_inner_one_does(capfd):
 
 def test_an_error_takes_the_bar_down_and_comes_out(capfd):
     show(True)
-    with pytest.raises(KeyError), step("outer", 2) as outer:
+    with pytest.raises(KeyError), track("outer", 2) as outer:
         outer(1)
-        with step("inner", 2) as inner:
+        with track("inner", 2) as inner:
             inner(1)
             raise KeyError
     assert "outer" in capfd.readouterr().err
@@ -106,6 +106,6 @@ def test_an_error_takes_the_bar_down_and_comes_out(capfd):
 def test_threads_may_advance_one_bar_together(capfd):
     show(True)
     set_threads(8)
-    with step("training", 4000) as advance:
+    with track("training", 4000) as advance:
         in_threads(lambda _: [advance(1) for _ in range(50)], range(80))
     assert "100%" in capfd.readouterr().err

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import xmtc
 from xmtc.api import remember
-from xmtc.core.provenance import Source, fingerprint, source_from_dict
+from xmtc.core.provenance import Provenance, fingerprint, provenance_from_dict
 from xmtc.data.planted import planted
 
 ROWS = st.lists(st.tuples(st.text(), st.sets(st.text(max_size=3), max_size=3)), min_size=1)
@@ -36,7 +36,7 @@ def test_other_texts_or_labels_have_another_fingerprint(rows, others):
 
 @given(ROWS, ROWS)
 def test_joined_data_is_one_after_the_other(rows, others):
-    assert fingerprint(of(rows).joined(of(others))) == fingerprint(of(rows + others))
+    assert fingerprint(of(rows).concat(of(others))) == fingerprint(of(rows + others))
 
 
 def test_features_count_where_there_are_no_texts():
@@ -45,23 +45,28 @@ def test_features_count_where_there_are_no_texts():
     given_features = xmtc.Dataset((), first.relevant, first.labels, features)
     other = replace(given_features, features=features * np.float32(2))
     assert fingerprint(given_features) != fingerprint(other)
-    assert given_features.joined(other).features.shape == (40, 3)
+    assert given_features.concat(other).features.shape == (40, 3)
 
 
-@given(st.builds(Source, path=st.text(), format=st.none() | st.text(), texts=st.integers(0, 99)))
+@given(
+    st.builds(Provenance, path=st.text(), format=st.none() | st.text(), texts=st.integers(0, 99))
+)
 def test_a_source_comes_back_from_its_dict(source):
-    assert source_from_dict(asdict(source)) == source
+    assert provenance_from_dict(asdict(source)) == source
 
 
 @pytest.mark.parametrize("values", [3, None, [], {"path": 3}, {"texts": "many"}, {"run": "rm"}])
 def test_a_source_of_the_wrong_form_is_refused(values):
     with pytest.raises(xmtc.ConfigError):
-        source_from_dict(values)
+        provenance_from_dict(values)
 
 
 @pytest.mark.parametrize("kind", ["most_frequent", "linear_tree", "one_vs_all"])
 def test_a_saved_model_remembers_its_sources(kind, tmp_path):
-    sources = (Source("/a", texts=20, sha256="x"), Source("/b\udc80", "test", label_separator=""))
+    sources = (
+        Provenance("/a", texts=20, sha256="x"),
+        Provenance("/b\udc80", "test", label_separator=""),
+    )
     model = remember(xmtc.train(kind, planted(texts=20, labels=3)), sources)
     xmtc.save(model, tmp_path / "model")
     assert xmtc.load(tmp_path / "model").trained_on.sources == sources

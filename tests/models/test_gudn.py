@@ -22,7 +22,7 @@ from xmtc.core.arrays import csr_of_rows
 from xmtc.core.config import merged
 from xmtc.core.tree import LabelTree
 from xmtc.data.planted import planted
-from xmtc.labels.label_text import are_codes, said
+from xmtc.labels.label_text import are_codes, label_texts
 from xmtc.models import gudn
 from xmtc.neural.batches.tokens import tokenise, tokenised
 from xmtc.neural.devices import seeded
@@ -78,7 +78,7 @@ def test_cross_entropy_is_summed_in_the_paper_and_averaged_in_the_code():
 
 
 DATA = planted(texts=12, labels=6)
-SAID = said(DATA.labels)
+SAID = label_texts(DATA.labels)
 
 
 def guided(tmp_path, guides=None, encoder=None, head=None, relevant=None, config=None):
@@ -362,10 +362,10 @@ def test_codes_are_warned_of_and_trained_all_the_same(caplog):
 
 def test_labels_say_their_text_their_name_or_both_with_spaces():
     space = xmtc.LabelSpace(("ec_law", "fish"), ("law of the EC", ""))
-    assert said(space) == ["law of the EC", "fish"]
-    assert said(space, "name") == ["ec law", "fish"]
-    assert said(space, "name", "keep") == ["ec_law", "fish"]
-    assert said(space, "both") == ["ec law law of the EC", "fish"]
+    assert label_texts(space) == ["law of the EC", "fish"]
+    assert label_texts(space, "name") == ["ec law", "fish"]
+    assert label_texts(space, "name", "keep") == ["ec_law", "fish"]
+    assert label_texts(space, "both") == ["ec law law of the EC", "fish"]
 
 
 def test_presets_are_the_published_settings():

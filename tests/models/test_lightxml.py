@@ -21,7 +21,7 @@ from xmtc.core.walk import walk
 from xmtc.data.planted import planted
 from xmtc.models import lightxml
 from xmtc.models.ensemble import model as ensemble
-from xmtc.models.holdout import split_off
+from xmtc.models.holdout import split_validation
 from xmtc.neural.encoders import attention_autotune
 from xmtc.neural.heads.candidates import candidates_of, hardest_clusters
 from xmtc.neural.heads.flat import Flat
@@ -325,13 +325,13 @@ def test_output_layers_learn_alone_once_more_from_what_the_encoder_became():
 def test_with_an_encoder_of_its_own_the_last_passes_meet_the_same_negatives(monkeypatch):
     """The generator chooses them by its own encoder's vectors, in these passes too."""
     chosen = []
-    real = head_warmup.teach_head
+    real = head_warmup.warm_up_head
 
     def watched(task, vectors, key, **how):
         chosen.append((how.get("last", False), vectors, how.get("choosing")))
         real(task, vectors, key, **how)
 
-    monkeypatch.setattr(prepared, "teach_head", watched)
+    monkeypatch.setattr(prepared, "warm_up_head", watched)
     quick = quick_settings("lightxml", **IN_CLUSTERS, negatives="static_own_encoder")
     quick["training"] = {**quick["training"], "head_epochs": 1, "head_last_epochs": 1, "epochs": 1}
     xmtc.train("lightxml", planted(), quick)
@@ -396,4 +396,4 @@ def test_the_default_learns_from_the_data_set_that_ships():
 def test_texts_held_out_without_any_label_are_refused():
     bare = xmtc.Dataset.of([f"text {n}" for n in range(40)], [["a"], ["b"], *[[]] * 38])
     with pytest.raises(xmtc.ConfigError, match=r"none of the texts held out carries a label"):
-        split_off(bare, TrainingConfig(validation=0.1))
+        split_validation(bare, TrainingConfig(validation=0.1))

@@ -14,7 +14,7 @@ from xmtc.core.config import merged
 from xmtc.data.planted import planted
 from xmtc.models import catalog
 from xmtc.models.auto import search as auto
-from xmtc.models.holdout import split_off
+from xmtc.models.holdout import split_validation
 from xmtc.neural.settings import TrainingConfig
 
 NEURAL = ("lightxml", "gudn", "aplc", "xbert", "xr_transformer", "xml_cnn", "label_attention")
@@ -52,19 +52,22 @@ def test_checkpoints_are_chosen_by_it_and_all_other_texts_are_taught(kind, tmp_p
 
 
 def test_it_is_taken_whole_whatever_share_the_settings_hold_out():
-    judged = DATA.judged_by(dev())
+    judged = DATA.with_validation(dev())
     for share in (0.0, 0.5):
-        taught, by = split_off(judged, TrainingConfig(validation=share))
+        taught, by = split_validation(judged, TrainingConfig(validation=share))
         assert taught is judged
         assert by is judged.validation
         assert by.labels == DATA.labels
     assert len(by) == 20
     assert by.relevant.shape[1] == len(DATA.labels)
-    split_off(judged, TrainingConfig(schedule="plateau"))  # has what it waits for
+    split_validation(judged, TrainingConfig(schedule="plateau"))  # has what it waits for
 
 
 def test_a_run_with_other_validation_data_is_another_run():
-    keys = {run.key_of({}, data) for data in (DATA, DATA.judged_by(dev()), DATA.judged_by(dev(21)))}
+    keys = {
+        run.key_of({}, data)
+        for data in (DATA, DATA.with_validation(dev()), DATA.with_validation(dev(21)))
+    }
     assert len(keys) == 3
 
 
@@ -79,7 +82,7 @@ def test_auto_compares_kinds_by_it_and_teaches_all_else(monkeypatch):
         "most_validation": 12,
     }
     made = catalog.module_of("auto").choose(
-        DATA.judged_by(dev()), xmtc.api.config_of("auto", small)
+        DATA.with_validation(dev()), xmtc.api.config_of("auto", small)
     )
     assert "on 12 texts that no model was taught" in made.why
     assert "learned from them" not in made.why

@@ -27,7 +27,7 @@ from xmtc.neural.encoders.token_states import states_of
 from xmtc.neural.encoders.word_encoders import BiLstm
 from xmtc.neural.settings import EncoderConfig
 from xmtc.neural.training import head_warmup
-from xmtc.neural.training.head_warmup import vectors_of
+from xmtc.neural.training.head_warmup import text_vectors
 
 TEXTS = ["alpha beta gamma", "", "sign0a zebra crossing with the stripes alpha", "delta " * 40]
 every_family = pytest.mark.parametrize("family", FAMILIES)
@@ -100,16 +100,16 @@ def test_what_was_read_of_more_texts_serves_for_some_of_them(
     there = whole.batch(np.array([3, 0, 3]))
     here = some.batch(np.arange(3))
     assert (there.states == here.states).all()
-    expected = vectors_of(whole, tmp_path)[[3, 0, 3]]
+    expected = text_vectors(whole, tmp_path)[[3, 0, 3]]
     monkeypatch.setattr(head_warmup, "_read", None)  # nothing is read again
-    assert (vectors_of(some, tmp_path) == expected).all()
+    assert (text_vectors(some, tmp_path) == expected).all()
 
 
 def test_texts_that_were_not_read_before_are_read(folders, tmp_path):
     encoder = make_encoder(TEXTS, config_of(folders, "bert", trainable_layers=1)).eval()
     for texts in (TEXTS[:2], TEXTS[1:]):
         source = source_of(encoder, tokenise(texts, encoder.tokenizer, encoder.cut), tmp_path)
-        np.testing.assert_allclose(vectors_of(source, tmp_path), encoder.encode(texts), atol=5e-3)
+        np.testing.assert_allclose(text_vectors(source, tmp_path), encoder.encode(texts), atol=5e-3)
     assert len(list(tmp_path.glob("states-*.npy"))) == 2
 
 
@@ -149,7 +149,7 @@ def test_frozen_layers_read_in_the_precision_that_is_asked_for(folders, tmp_path
     assert not (rough.states == exact.states).all()  # one does not serve for the other
     np.testing.assert_allclose(rough.states, exact.states, atol=0.1)
     vectors = [
-        vectors_of(TokenSource(encoder, tokens, precision), tmp_path)
+        text_vectors(TokenSource(encoder, tokens, precision), tmp_path)
         for precision in ("fp32", "bf16")
     ]
     assert (vectors[0] != vectors[1]).any()

@@ -306,5 +306,5 @@ def test_vectors_that_another_process_put_together_meanwhile_are_taken(tmp_path,
         path.unlink()
 
     monkeypatch.setattr(head_warmup, "_read_part", overtaken)
-    assert (head_warmup.vectors_of(source, tmp_path) == expected).all()
+    assert (head_warmup.text_vectors(source, tmp_path) == expected).all()
     assert len(list(tmp_path.glob("vectors-*.npy"))) == 1

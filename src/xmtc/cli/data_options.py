@@ -12,7 +12,7 @@ from xmtc.core.dataset import Dataset
 from xmtc.core.errors import DataError
 
 if TYPE_CHECKING:
-    from xmtc.core.provenance import Source
+    from xmtc.core.provenance import Provenance
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,7 +54,7 @@ def about(path: str) -> Iterator[None]:
         raise DataError(f"{path}: {error}") from error
 
 
-def source(path: str, dataset: Dataset, split: str = "train", **options: Any) -> Source:
+def source(path: str, dataset: Dataset, split: str = "train", **options: Any) -> Provenance:
     """What a model remembers of the data set that `read` gave for the same arguments."""
     from xmtc.data.provenance_check import source_of
 

@@ -99,9 +99,9 @@ def _possible(kinds: tuple[str, ...]) -> tuple[str, ...]:
 def _compile(kinds: tuple[str, ...], train: Any) -> None:
     """Use every kernel once, so that the times shown are those of later runs."""
     from xmtc import api
-    from xmtc.core.progress import step
+    from xmtc.core.progress import track
 
-    with step("compiling, once", len(kinds)) as advance:
+    with track("compiling, once", len(kinds)) as advance:
         for kind in kinds:
             few = train.take(range(32 if kind in SETTINGS else 200))
             api.predict(api.train(kind, few, SETTINGS.get(kind)), train.texts[:2])
@@ -133,12 +133,12 @@ def _average(members: list[Tried]) -> Tried:
 
 
 def _ranked(kind: str, model: Any, texts: Any, k: int) -> Any:
-    from xmtc.core.progress import step
+    from xmtc.core.progress import track
     from xmtc.core.ranking import Ranking
     from xmtc.core.threads import blocks
 
     parts = []
-    with step(f"testing {kind}", len(texts)) as advance:
+    with track(f"testing {kind}", len(texts)) as advance:
         for start, stop in blocks(len(texts), BLOCK):
             parts.append(model.rank(texts[start:stop], k))
             advance(stop - start)

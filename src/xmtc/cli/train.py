@@ -69,12 +69,12 @@ def command(
     settings = config.from_dict(catalog.module_of(kind).Config, values)  # before the long work
     store.check_target(out, overwrite)
     if validation is not None:
-        api.check_choosing(kind)
+        api.check_uses_validation(kind)
     dataset = read(data, split, **reading)
     if validation is not None:
         chosen_by = read(validation, "validation", **reading)
         with about(validation):
-            dataset = dataset.judged_by(chosen_by)
+            dataset = dataset.with_validation(chosen_by)
     if minutes and hasattr(settings, "minutes"):  # auto plans by itself
         settings = replace(settings, minutes=minutes)
         minutes = None

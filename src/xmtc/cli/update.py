@@ -13,7 +13,7 @@ from xmtc.cli.output import counted, json_option, print_json, seconds
 
 if TYPE_CHECKING:
     from xmtc import Dataset
-    from xmtc.core.provenance import Source
+    from xmtc.core.provenance import Provenance
 
 
 @click.command("update")
@@ -74,8 +74,8 @@ def command(
 
 
 def _trained_on(
-    known: tuple[Source, ...], given: tuple[str, ...], reading: dict[str, Any]
-) -> tuple[Dataset, list[Source]]:
+    known: tuple[Provenance, ...], given: tuple[str, ...], reading: dict[str, Any]
+) -> tuple[Dataset, list[Provenance]]:
     """The old texts: those given, or else from where the model says that they are."""
     from xmtc.core.dataset import Dataset
     from xmtc.data.provenance_check import check_same, read_again

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from xmtc.core.arrays import Csr, Inputs, Ints, Longs, as_csr, csr, csr_of_rows
 from xmtc.core.errors import DataError
 from xmtc.core.labels import LabelSpace
-from xmtc.core.provenance import Source
+from xmtc.core.provenance import Provenance
 
 OTHER_TEXT_COLUMNS = ("document", "abstract")  # where there is neither text nor title nor content
 LABEL_COLUMNS = ("labels", "label", "target_ind", "tags", "subjects")
@@ -24,7 +24,7 @@ class TrainedOn:
 
     texts: int
     label_counts: Longs  # (labels,) how many training texts carry each label
-    sources: tuple[Source, ...] = ()  # where the texts came from, if that is known
+    sources: tuple[Provenance, ...] = ()  # where the texts came from, if that is known
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,7 +38,7 @@ class Dataset:
     relevant: Csr  # (texts, labels), 1 where the label belongs to the text
     labels: LabelSpace
     features: Csr | None = None  # (texts, features), when the file brought its own
-    validation: Dataset | None = None  # to choose models by, not to learn from; see `judged_by`
+    validation: Dataset | None = None  # see `with_validation`
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "relevant", _ones(self.relevant))
@@ -50,7 +50,7 @@ class Dataset:
         if self.features is not None and self.features.shape[0] != rows:
             raise DataError(f"{self.features.shape[0]} feature rows but {rows} rows of labels")
         if self.validation is not None and self.validation.labels != self.labels:
-            raise DataError("validation data in another label space; give it to `judged_by`")
+            raise DataError("validation data in another label space; give it to `with_validation`")
 
     @staticmethod
     def of(
@@ -123,7 +123,7 @@ class Dataset:
         held_out = min(max(1, round(share * len(self))), len(self) - 1)
         return np.sort(order[held_out:]), np.sort(order[:held_out])
 
-    def joined(self, other: Dataset) -> Dataset:
+    def concat(self, other: Dataset) -> Dataset:
         """These texts and then the other's; labels that only the other has come last."""
         labels = self.labels.extended_by(other.labels.names)
         mine = self.named_in(labels)
@@ -137,7 +137,7 @@ class Dataset:
             else _stacked(self.features, other.features),
         )
 
-    def judged_by(self, validation: Dataset) -> Dataset:
+    def with_validation(self, validation: Dataset) -> Dataset:
         """The same, with texts that trainings choose by and do not learn from.
 
         Labels that are not of this set are left out there: no model of it can find them.

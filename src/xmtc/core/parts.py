@@ -72,7 +72,7 @@ class Parts:
 
         before: what a model was saved with before there was a choice.
         """
-        return trusted(lambda: config.from_dict(cls, {**before, **self.settings}))
+        return from_untrusted(lambda: config.from_dict(cls, {**before, **self.settings}))
 
 
 def csr_arrays(name: str, matrix: Csr) -> dict[str, Array]:
@@ -84,7 +84,7 @@ def csr_arrays(name: str, matrix: Csr) -> dict[str, Array]:
     }
 
 
-def trusted(make: Callable[[], T]) -> T:
+def from_untrusted(make: Callable[[], T]) -> T:
     """What `make` returns; if it refuses what the folder says, that is the folder's fault."""
     try:
         return make()

@@ -1,4 +1,4 @@
-"""Progress bars: `with step("clustering", total) as advance: ... advance(1)`.
+"""Progress bars: `with track("clustering", total) as advance: ... advance(1)`.
 
 `advance(32, "loss 0.7")` also says how it goes, beside the bar.
 
@@ -41,7 +41,7 @@ def wanted() -> bool:
 
 
 @contextmanager
-def step(title: str, total: int | None = None) -> Iterator[Advance]:
+def track(title: str, total: int | None = None) -> Iterator[Advance]:
     """One bar for one piece of work; nested steps share the display."""
     if not wanted():
         yield lambda amount, note="": None

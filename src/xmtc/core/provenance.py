@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Source:
+class Provenance:
     """A file or folder, how it was read, and the fingerprint of what was in it."""
 
     path: str = ""
@@ -37,9 +37,9 @@ class Source:
         return {name: value for name, value in asdict(self).items() if name not in known}
 
 
-def source_from_dict(values: Any) -> Source:
+def provenance_from_dict(values: Any) -> Provenance:
     """The source as `dataclasses.asdict` wrote it; wrong types are refused."""
-    return config.from_dict(Source, values if isinstance(values, dict) else {"": values})
+    return config.from_dict(Provenance, values if isinstance(values, dict) else {"": values})
 
 
 def fingerprint(dataset: Dataset) -> str:

@@ -30,8 +30,8 @@ from xmtc.core.arrays import Array
 from xmtc.core.dataset import TrainedOn
 from xmtc.core.errors import StoreError
 from xmtc.core.labels import LabelSpace
-from xmtc.core.parts import Parts, trusted
-from xmtc.core.provenance import source_from_dict
+from xmtc.core.parts import Parts, from_untrusted
+from xmtc.core.provenance import provenance_from_dict
 from xmtc.version import VERSION
 
 FORMAT = 1
@@ -73,7 +73,7 @@ def read(folder: str | Path) -> tuple[str, Parts]:
     fit = counts.dtype == np.int64 and counts.shape == (len(labels),)
     if not fit or (len(counts) and not 0 <= counts.min() <= counts.max() <= texts):
         raise StoreError(f"{folder}: the label counts do not fit {len(labels)} labels and texts.")
-    sources = trusted(lambda: tuple(map(source_from_dict, manifest.get("sources", []))))
+    sources = from_untrusted(lambda: tuple(map(provenance_from_dict, manifest.get("sources", []))))
     seen = TrainedOn(texts, counts, sources)
     return manifest["kind"], Parts(manifest["settings"], labels, seen, arrays)
 
@@ -212,7 +212,9 @@ def _read_labels(path: Path) -> LabelSpace:
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{path}:{len(rows) + 1}: not a label; the folder is damaged.") from error
     texts = tuple(text for _, text in rows)
-    return trusted(lambda: LabelSpace(tuple(n for n, _ in rows), texts if any(texts) else None))
+    return from_untrusted(
+        lambda: LabelSpace(tuple(n for n, _ in rows), texts if any(texts) else None)
+    )
 
 
 def _check_manifest(path: Path, manifest: Any) -> None:

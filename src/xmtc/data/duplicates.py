@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from xmtc.core.arrays import Bytes, Ints, Longs
-from xmtc.core.progress import step
+from xmtc.core.progress import track
 from xmtc.core.threads import blocks, in_threads
 from xmtc.kernels import minhash
 
@@ -53,7 +53,7 @@ def folded(text: str) -> bytes:
 
 
 def _fingerprints(texts: list[str]) -> tuple[Longs, minhash.Hashes, minhash.Signatures]:
-    with step("reading texts", len(texts)) as advance:
+    with track("reading texts", len(texts)) as advance:
 
         def read(block: tuple[int, int]) -> tuple[Longs, minhash.Hashes, minhash.Signatures]:
             parts = [folded(text) for text in texts[slice(*block)]]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from xmtc.core.errors import DataError
-from xmtc.core.progress import Advance, step
+from xmtc.core.progress import Advance, track
 from xmtc.data.bad_lines import BadLine, BadLines
 
 BUFFER = 1 << 18  # bytes per read; a progress bar moves once per buffer
@@ -38,7 +38,7 @@ def parsed_lines(
 def read_lines(path: Path, bad: BadLines, *, bar: bool = True) -> Iterator[tuple[int, bytes]]:
     """(line number from 1, the line with its ending); only a line feed ends a line."""
     number = 0
-    with step(f"reading {path.name}", path.stat().st_size) if bar else _no_bar() as advance:
+    with track(f"reading {path.name}", path.stat().st_size) if bar else _no_bar() as advance:
         try:
             with open_bytes(path, advance) as file:
                 for number, line in enumerate(file, start=1):

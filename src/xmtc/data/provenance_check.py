@@ -9,17 +9,17 @@ from typing import Any
 
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import DataError
-from xmtc.core.provenance import Source, fingerprint
+from xmtc.core.provenance import Provenance, fingerprint
 from xmtc.data.read import read_dataset
 
 
-def source_of(path: str | Path, dataset: Dataset, **reading: Any) -> Source:
+def source_of(path: str | Path, dataset: Dataset, **reading: Any) -> Provenance:
     """What a model remembers of data that was read with these keywords of `read_dataset`."""
     where = str(Path(path).absolute())
-    return Source(where, **reading, texts=len(dataset), sha256=fingerprint(dataset))
+    return Provenance(where, **reading, texts=len(dataset), sha256=fingerprint(dataset))
 
 
-def read_again(sources: Sequence[Source]) -> Dataset:
+def read_again(sources: Sequence[Provenance]) -> Dataset:
     """All texts a model was trained on, in their order; they must be what they were."""
     if not sources:
         raise DataError(
@@ -29,7 +29,7 @@ def read_again(sources: Sequence[Source]) -> Dataset:
     return reduce(Dataset.joined, map(_read, sources))
 
 
-def check_same(known: Sequence[Source], given: Sequence[Source]) -> None:
+def check_same(known: Sequence[Provenance], given: Sequence[Provenance]) -> None:
     """Raise when data that is given instead of the known is not the same; files may be joined."""
     for was, now in zip(known, given, strict=True) if len(known) == len(given) else ():
         if was.sha256 and was.sha256 != now.sha256:
@@ -39,7 +39,7 @@ def check_same(known: Sequence[Source], given: Sequence[Source]) -> None:
             )
 
 
-def _read(source: Source) -> Dataset:
+def _read(source: Provenance) -> Dataset:
     if not Path(source.path).exists():
         raise DataError(
             f"the model was trained on {source}, which is not there any more. "

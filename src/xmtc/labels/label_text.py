@@ -17,7 +17,7 @@ LATIN = re.compile(r"[a-z]+\Z")
 VOWEL = re.compile(r"[aeiouy]")
 
 
-def said(labels: LabelSpace, say: str = "text", underscores: str = "space") -> list[str]:
+def label_texts(labels: LabelSpace, say: str = "text", underscores: str = "space") -> list[str]:
     """What each label says.
 
     say: its "text", where it has one, its "name", or "both".

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from xmtc.core.arrays import Array, Ints, Longs
-from xmtc.core.progress import step
+from xmtc.core.progress import track
 from xmtc.core.threads import in_threads
 from xmtc.core.tree import MAX_DEPTH, LabelTree
 
@@ -42,7 +42,7 @@ def grow(labels: int, split: Split, seed: int, max_depth: int = MAX_DEPTH - 1) -
     """
     nodes: list[Longs] = [np.arange(labels, dtype=np.int64)]
     levels: list[Ints] = []
-    with step("clustering labels") as advance:
+    with track("clustering labels") as advance:
         while len(levels) < max_depth:
             jobs = [(node, [seed, len(levels), place]) for place, node in enumerate(nodes)]
             parts = in_threads(lambda job: split(job[0], np.random.default_rng(job[1])), jobs)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from xmtc.core.arrays import Array, Csr, Floats, Ints, Longs, csr, kernel_arrays
-from xmtc.core.progress import step
+from xmtc.core.progress import track
 from xmtc.core.ranking import NO_LABEL, Ranking
 from xmtc.core.threads import blocks, in_threads
 from xmtc.core.tree import LabelTree
@@ -221,7 +221,7 @@ def _train(features: Csr, nodes: Sequence[Node], config: SvmConfig) -> list[Chun
     """The chunk of each node, in their order."""
     texts = kernel_arrays(features)
     scratch = threading.local()
-    with step("training classifiers", sum(node.work for node in nodes)) as advance:
+    with track("training classifiers", sum(node.work for node in nodes)) as advance:
 
         def train(place: int) -> Chunk:
             if not hasattr(scratch, "place_of"):

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from xmtc.core.arrays import Array, Csr, Floats, Ints, Longs, kernel_arrays
 from xmtc.core.errors import require
-from xmtc.core.progress import step
+from xmtc.core.progress import track
 from xmtc.core.threads import blocks, in_threads
 from xmtc.kernels import dual_descent
 from xmtc.kernels.dual_descent import SIBLINGS, Rows, Start
@@ -56,7 +56,7 @@ def train_one_vs_all(features: Csr, relevant: Csr, config: SvmConfig) -> tuple[C
     carriers.sort_indices()
     order = np.argsort(-np.diff(carriers.indptr), kind="stable")  # alike in frequency, so in work
     cuts = blocks(len(order), SIBLINGS)
-    with step("training classifiers", len(order)) as advance:
+    with track("training classifiers", len(order)) as advance:
 
         def work(cut: tuple[int, int]) -> tuple[Ints, Ints, Floats, Floats]:
             labels = order[cut[0] : cut[1]]

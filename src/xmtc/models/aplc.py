@@ -18,9 +18,9 @@ from xmtc.core.arrays import Allowed, Csr, Floats, Inputs, Ints, as_csr, csr
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
-from xmtc.core.parts import Parts, trusted
+from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
-from xmtc.models.holdout import check_readable, metrics_of, split_off
+from xmtc.models.holdout import metrics_of, require_texts, split_validation
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.adaptive_scorer import AdaptiveScorer, Shape, cluster_sizes, load_scorer
 from xmtc.neural.settings import EncoderConfig, TrainingConfig, cpu_encoder, cpu_training
@@ -155,7 +155,7 @@ class Aplc:
 
     def encode(self, inputs: Inputs) -> Floats:
         """(texts, dim) what the scorer reads."""
-        check_readable(inputs, KIND)
+        require_texts(inputs, KIND)
         return self.encoder.encode(inputs)
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
@@ -182,17 +182,19 @@ class Aplc:
 
         config = parts.config(Config)
         encoder = encoder_from(parts, "encoder0", config.encoder)
-        scorer = trusted(lambda: load_scorer(parts, _shape(config, encoder.dim, len(parts.labels))))
+        scorer = from_untrusted(
+            lambda: load_scorer(parts, _shape(config, encoder.dim, len(parts.labels)))
+        )
         return Aplc(config, encoder, scorer, parts.labels, parts.trained_on)
 
 
 def train(dataset: Dataset, config: Config) -> Aplc:
     """Sort the labels by frequency, then teach encoder and output layer together."""
     require_neural(KIND)
-    check_readable(dataset.inputs, KIND)
+    require_texts(dataset.inputs, KIND)
     from xmtc.neural.devices import seeded
 
-    learned, held_out = split_off(dataset, config.training)
+    learned, held_out = split_validation(dataset, config.training)
     with seeded(config.training.seed), run.cache() as cache:
         model = _taught(learned, held_out, config, cache)
     model.encoder.finish()
@@ -200,12 +202,10 @@ def train(dataset: Dataset, config: Config) -> Aplc:
 
 
 def _taught(dataset: Dataset, held_out: Dataset | None, config: Config, cache: Path) -> Aplc:
-    from xmtc.neural.training.prepared import prepared, teach
+    from xmtc.neural.training.prepared import fine_tune, prepare
 
     key = run.key_of(settings.to_dict(config), dataset)
-    lesson = prepared(
-        dataset.texts, config.encoder, config.training, cache, key, config.standardise
-    )
+    lesson = prepare(dataset.texts, config.encoder, config.training, cache, key, config.standardise)
     order = by_frequency(dataset.relevant)
     relevant = _by_rank(dataset.relevant, order)
     head = _head(relevant, lesson.encoder.dim, config)
@@ -219,7 +219,7 @@ def _taught(dataset: Dataset, held_out: Dataset | None, config: Config, cache: P
         return metrics_of(model(), held_out)
 
     dropout = 0.0 if config.hidden else config.dropout
-    teach(lesson, lesson.task(head, relevant, dropout, measure))
+    fine_tune(lesson, lesson.task(head, relevant, dropout, measure))
     return model()
 
 

@@ -43,7 +43,7 @@ def explaining() -> str:
     return ", ".join(kind for kind in KINDS if hasattr(class_of(kind), "explain"))
 
 
-def choosing() -> tuple[str, ...]:
+def kinds_with_validation() -> tuple[str, ...]:
     """The kinds whose training chooses something by validation data."""
     wanted = {"training", "validation"}
     return tuple(

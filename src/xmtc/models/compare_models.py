@@ -11,7 +11,7 @@ from xmtc.api import check_truth
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import ConfigError, DataError, require
 from xmtc.core.interfaces import Model
-from xmtc.core.progress import step
+from xmtc.core.progress import track
 from xmtc.core.ranking import Ranking
 from xmtc.core.threads import blocks
 from xmtc.evaluation.comparison import Comparison, compare_rankings
@@ -51,7 +51,7 @@ def compare(
 
 def _rank(model: Model, truth: Dataset, k: int) -> Ranking:
     parts = []
-    with step(f"ranking with {model.kind}", len(truth)) as advance:
+    with track(f"ranking with {model.kind}", len(truth)) as advance:
         for start, stop in blocks(len(truth), BLOCK):
             parts.append(model.rank(truth.inputs[start:stop], k))
             advance(stop - start)

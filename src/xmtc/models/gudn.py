@@ -22,9 +22,9 @@ from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts
 from xmtc.core.ranking import Ranking
 from xmtc.core.tree import LabelTree
-from xmtc.labels.label_text import are_codes, said
+from xmtc.labels.label_text import are_codes, label_texts
 from xmtc.models import lightxml
-from xmtc.models.holdout import check_readable, metrics_of, split_off
+from xmtc.models.holdout import metrics_of, require_texts, split_validation
 from xmtc.models.lightxml import LightXML, label_tree, output_layers
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.new_labels import with_nodes
@@ -32,7 +32,7 @@ from xmtc.neural.settings import EncoderConfig, GuideConfig, TrainingConfig
 
 if TYPE_CHECKING:
     from xmtc.neural.training.guided_loss import GuidedTask
-    from xmtc.neural.training.prepared import Lesson
+    from xmtc.neural.training.prepared import Prepared
     from xmtc.neural.training.task import LabelTask
 
 KIND = "gudn"
@@ -137,9 +137,9 @@ class Gudn:
         """The k best labels, as lightxml ranks them."""
         return self.ranker.rank(inputs, k, allowed)
 
-    def said(self, labels: LabelSpace) -> list[str]:
+    def texts_of(self, labels: LabelSpace) -> list[str]:
         """What these labels say, as label texts were read in training."""
-        return said(labels, self.config.guides.say, self.config.guides.underscores)
+        return label_texts(labels, self.config.guides.say, self.config.guides.underscores)
 
     def to_parts(self) -> Parts:
         """Everything needed to make this model again, the encoder and its tokenizer included."""
@@ -164,11 +164,11 @@ class Gudn:
 def train(dataset: Dataset, config: Config) -> Gudn:
     """Cluster the labels where there are many, then teach from texts and from label texts."""
     require_neural(KIND)
-    check_readable(dataset.inputs, KIND)
+    require_texts(dataset.inputs, KIND)
     from xmtc.neural.devices import seeded
 
     _warn_of_codes(dataset.labels, config.guides)
-    learned, held_out = split_off(dataset, config.training)
+    learned, held_out = split_validation(dataset, config.training)
     tree = label_tree(learned, config.unguided())
     with seeded(config.training.seed), run.cache() as cache:
         ranker = _taught(learned, held_out, tree, config, cache)
@@ -187,7 +187,7 @@ def with_labels(model: Gudn, labels: LabelSpace, vectors: Floats, seen: TrainedO
     ranker = model.ranker
     taught = model.taught
     some = np.linspace(0, taught - 1, min(SOME, taught)).astype(int)
-    texts = model.said(model.labels)
+    texts = model.texts_of(model.labels)
     usual = model.encode([texts[label] for label in some]).mean(0)
     last = with_nodes(ranker.scorers[-1], taught, vectors, usual, model.middle)
     tree = LabelTree.flat(len(labels))
@@ -204,13 +204,13 @@ def with_labels(model: Gudn, labels: LabelSpace, vectors: Floats, seen: TrainedO
 def _taught(
     dataset: Dataset, held_out: Dataset | None, tree: LabelTree, config: Config, cache: Path
 ) -> LightXML:
-    from xmtc.neural.training.prepared import prepared, teach
+    from xmtc.neural.training.prepared import fine_tune, prepare
 
     plain = config.unguided()
     labels = dataset.labels
-    texts = said(labels, config.guides.say, config.guides.underscores)
+    texts = label_texts(labels, config.guides.say, config.guides.underscores)
     key = run.key_of({**settings.to_dict(config), "said": texts}, dataset)
-    lesson = prepared(
+    lesson = prepare(
         dataset.texts,
         config.encoder,
         config.training,
@@ -231,11 +231,11 @@ def _taught(
         return metrics_of(ranker(), held_out)
 
     task = lesson.task(head, dataset.relevant, config.dropout, measure)
-    teach(lesson, _guided(task, lesson, texts, config.guides) if config.guides.guides else task)
+    fine_tune(lesson, _guided(task, lesson, texts, config.guides) if config.guides.guides else task)
     return ranker()
 
 
-def _guided(task: LabelTask, lesson: Lesson, said: list[str], guides: GuideConfig) -> GuidedTask:
+def _guided(task: LabelTask, lesson: Prepared, said: list[str], guides: GuideConfig) -> GuidedTask:
     from xmtc.neural.devices import device
     from xmtc.neural.training.guided_loss import GuidedTask
     from xmtc.neural.training.label_texts import LabelSide, OneHot, OneHotSide, text_side
@@ -254,7 +254,7 @@ def _guided(task: LabelTask, lesson: Lesson, said: list[str], guides: GuideConfi
 def _warn_of_codes(labels: LabelSpace, guides: GuideConfig) -> None:
     if not guides.guides or guides.labels_as != "text":
         return
-    if are_codes(said(labels, guides.say, guides.underscores)):
+    if are_codes(label_texts(labels, guides.say, guides.underscores)):
         some = ", ".join(map(repr, labels.names[:3]))
         logging.getLogger("xmtc").warning(
             "gudn learns from what labels say, and most of these look like codes: %s. Give the "

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 METRICS = ("P@1", "P@3", "P@5", "nDCG@5")
 
 
-def check_readable(inputs: Inputs, kind: str) -> None:
+def require_texts(inputs: Inputs, kind: str) -> None:
     """Raise when these are no texts."""
     if hasattr(inputs, "shape"):
         raise DataError(f"{kind} reads texts, not a feature matrix; use linear_tree for that.")
 
 
-def split_off(
+def split_validation(
     dataset: Dataset, training: TrainingConfig, metrics: Sequence[str] = METRICS
 ) -> tuple[Dataset, Dataset | None]:
     """What is taught, and what to choose by; None: nothing. metrics: by which it may be judged.
@@ -59,7 +59,7 @@ def split_off(
     return learned, held_out
 
 
-def unjudged(dataset: Dataset, setting: str) -> Dataset:
+def without_validation(dataset: Dataset, setting: str) -> Dataset:
     """The data without validation data, which is said to be of no use with this setting."""
     if dataset.validation is None:
         return dataset

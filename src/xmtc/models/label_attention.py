@@ -23,8 +23,8 @@ from xmtc.core.arrays import Allowed, Array, Csr, Inputs, Ints, row_of_each_entr
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
-from xmtc.core.parts import Parts, trusted
-from xmtc.core.progress import step
+from xmtc.core.parts import Parts, from_untrusted
+from xmtc.core.progress import track
 from xmtc.core.ranking import NO_LABEL, Ranking
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
@@ -33,7 +33,7 @@ from xmtc.kernels.merge_rankings import joined
 from xmtc.kernels.topk import best
 from xmtc.labels.trees import TreeConfig, balanced_tree
 from xmtc.labels.vectors import pifa
-from xmtc.models.holdout import METRICS, check_readable, split_off
+from xmtc.models.holdout import METRICS, require_texts, split_validation
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.attention_scorer import AttentionScorer, load_attention
 from xmtc.neural.settings import EncoderConfig, TrainingConfig
@@ -177,7 +177,7 @@ class LabelAttention:
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
         """The k best labels: those of the best clusters, by the product of all probabilities."""
-        check_readable(inputs, self.kind)
+        require_texts(inputs, self.kind)
         levels = (self.encoders, self.scorers)
         return _ranked(*levels, self.tree, inputs, k, self.config.beam, allowed)
 
@@ -200,7 +200,7 @@ class LabelAttention:
         from xmtc.neural.encoders.serialize import encoder_from
 
         config = parts.config(Config)
-        tree = trusted(lambda: _saved_tree(parts, config.levels))
+        tree = from_untrusted(lambda: _saved_tree(parts, config.levels))
         encoders = tuple(
             encoder_from(parts, f"encoder{level}", config.encoder) for level in range(tree.depth)
         )
@@ -214,10 +214,10 @@ class LabelAttention:
 def train(dataset: Dataset, config: Config) -> LabelAttention:
     """Cluster the labels where there are many, then teach one level after the other, top down."""
     require_neural(KIND)
-    check_readable(dataset.inputs, KIND)
+    require_texts(dataset.inputs, KIND)
     from xmtc.neural.devices import seeded
 
-    learned, held_out = split_off(dataset, config.training)
+    learned, held_out = split_validation(dataset, config.training)
     tree = _label_tree(learned, config)
     with seeded(config.training.seed), run.cache() as cache:
         encoders, scorers = _taught(learned, held_out, tree, config, cache)
@@ -231,10 +231,10 @@ def _taught(
 ) -> tuple[tuple[TextEncoder, ...], tuple[AttentionScorer, ...]]:
     from xmtc.neural.training.attention_loss import AttendedTask
     from xmtc.neural.training.loop import fit
-    from xmtc.neural.training.prepared import prepared
+    from xmtc.neural.training.prepared import prepare
 
     key = run.key_of(settings.to_dict(config), dataset)
-    lesson = prepared(dataset.texts, config.encoder, config.training, cache, key)
+    lesson = prepare(dataset.texts, config.encoder, config.training, cache, key)
     encoders: list[TextEncoder] = []
     scorers: list[AttentionScorer] = []
     head: Head | None = None
@@ -315,7 +315,7 @@ def _ranked(
     from xmtc.neural.encoders.token_states import states_of
 
     ranking = Ranking.empty(len(texts), k)
-    with step("ranking", len(texts)) as advance:
+    with track("ranking", len(texts)) as advance:
         for rows, states in states_of(encoders, texts):
             part = walk(tree, scorers, states, k, beam=beam, allowed=allowed)
             ranking.labels[rows] = part.labels

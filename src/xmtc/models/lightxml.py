@@ -19,13 +19,13 @@ from xmtc.core.arrays import Allowed, Array, Floats, Inputs
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
-from xmtc.core.parts import Parts, trusted
+from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
 from xmtc.labels.trees import TreeConfig, balanced_tree
 from xmtc.labels.vectors import pifa
-from xmtc.models.holdout import check_readable, metrics_of, split_off
+from xmtc.models.holdout import metrics_of, require_texts, split_validation
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.dense_scorer import DenseScorer, load_discriminator, load_generator
 from xmtc.neural.settings import EncoderConfig, TrainingConfig, cpu_encoder, cpu_training
@@ -193,7 +193,7 @@ class LightXML:
 
     def encode(self, inputs: Inputs) -> Floats:
         """(texts, dim) what the scorers read."""
-        check_readable(inputs, self.kind)
+        require_texts(inputs, self.kind)
         return np.concatenate([encoder.encode(inputs) for encoder in self.encoders], axis=1)
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
@@ -221,7 +221,7 @@ class LightXML:
         from xmtc.neural.encoders.serialize import encoder_from
 
         config = parts.config(Config)
-        tree = trusted(lambda: _saved_tree(parts))
+        tree = from_untrusted(lambda: _saved_tree(parts))
         count = 2 if tree.depth > 1 and config.negatives == "static_own_encoder" else 1
         encoders = tuple(
             encoder_from(parts, f"encoder{place}", config.encoder) for place in range(count)
@@ -233,10 +233,10 @@ class LightXML:
 def train(dataset: Dataset, config: Config) -> LightXML:
     """Cluster the labels where there are many, then teach encoder and output layers together."""
     require_neural(KIND)
-    check_readable(dataset.inputs, KIND)
+    require_texts(dataset.inputs, KIND)
     from xmtc.neural.devices import seeded
 
-    learned, held_out = split_off(dataset, config.training)
+    learned, held_out = split_validation(dataset, config.training)
     tree = label_tree(learned, config)
     with seeded(config.training.seed), run.cache() as cache:
         model = _taught(learned, held_out, tree, config, cache)
@@ -248,12 +248,10 @@ def train(dataset: Dataset, config: Config) -> LightXML:
 def _taught(
     dataset: Dataset, held_out: Dataset | None, tree: LabelTree, config: Config, cache: Path
 ) -> LightXML:
-    from xmtc.neural.training.prepared import prepared, teach
+    from xmtc.neural.training.prepared import fine_tune, prepare
 
     key = run.key_of(settings.to_dict(config), dataset)
-    lesson = prepared(
-        dataset.texts, config.encoder, config.training, cache, key, config.standardise
-    )
+    lesson = prepare(dataset.texts, config.encoder, config.training, cache, key, config.standardise)
     head = output_layers(dataset, tree, lesson.encoder.dim, config)
     encoders = [lesson.encoder]
 
@@ -270,12 +268,12 @@ def _taught(
 
     task = lesson.task(head, dataset.relevant, config.dropout, measure)
     if tree.depth == 1 or config.negatives == "dynamic":
-        teach(lesson, task)
+        fine_tune(lesson, task)
         return model()
     # Static negatives, the paper's ablation: first the generator alone, then, with it and its
     # encoder frozen, the discriminator on the same text vector or on an encoder of its own.
     head.teach("generator")
-    teach(lesson, replace(task, measure=dict))
+    fine_tune(lesson, replace(task, measure=dict))
     if config.negatives == "static_own_encoder":
         encoders.append(copy.deepcopy(lesson.encoder))
     second = lesson.second(encoders[-1])
@@ -283,7 +281,7 @@ def _taught(
     head.teach("labels")
     labels = second.task(head, dataset.relevant, config.dropout, measure)
     with run.below("discriminator"):
-        teach(second, replace(labels, chooser=task.source))
+        fine_tune(second, replace(labels, chooser=task.source))
     return model()
 
 

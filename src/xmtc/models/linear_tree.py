@@ -16,7 +16,7 @@ from xmtc.core.arrays import Allowed, Array, Csr, Inputs, as_csr
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
-from xmtc.core.parts import Parts, trusted
+from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
 from xmtc.core.tree import LabelTree
 from xmtc.data.hierarchy import read_parents
@@ -30,7 +30,7 @@ from xmtc.linear.nodes import Negatives, Relevance, train_forest
 from xmtc.linear.svm import SvmConfig
 from xmtc.text.encoder import GivenFeatures, learn_encoder, load_encoder
 from xmtc.text.tfidf import Tfidf, TfidfConfig
-from xmtc.text.top_terms import strongest
+from xmtc.text.top_terms import top_terms
 
 KIND = "linear_tree"
 # a text is long with so many times the terms of a usual one, and so many
@@ -143,11 +143,11 @@ class LinearTree:
 
     def encode(self, inputs: Inputs) -> Csr:
         """(texts, features) what the trees read."""
-        return strongest(self.encoder.encode(inputs), self.terms)
+        return top_terms(self.encoder.encode(inputs), self.terms)
 
     def encode_to_learn(self, inputs: Inputs) -> Csr:
         """(texts, features) what the trees learn from: more terms than they read afterwards."""
-        return strongest(self.encoder.encode(inputs), self.config.text_terms)
+        return top_terms(self.encoder.encode(inputs), self.config.text_terms)
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
         """The k best labels found by walking down each tree."""
@@ -170,7 +170,7 @@ class LinearTree:
     def from_parts(parts: Parts) -> LinearTree:
         """The model as it was saved, checked."""
         config = parts.config(Config, **_BEFORE)
-        encoder = trusted(lambda: load_encoder(parts, "encoder", config.text))
+        encoder = from_untrusted(lambda: load_encoder(parts, "encoder", config.text))
         forests = forests_from(parts, config, encoder.feature_count)
         terms = config.text_terms
         if terms is not None and "terms" in parts.arrays:  # before, as many as were learned from
@@ -181,7 +181,7 @@ class LinearTree:
 def train(dataset: Dataset, config: Config) -> LinearTree:
     """Describe the labels by their texts, cluster them, learn the classifiers of each tree."""
     encoder, features = learn_encoder(dataset, config.text)
-    features = strongest(features, config.text_terms)
+    features = top_terms(features, config.text_terms)
     trees = trees_of(dataset, label_vectors(dataset, features, encoder, config), config)
     forests = grown(features, dataset, trees, config)
     seen = dataset.trained_on()

@@ -8,7 +8,7 @@ from xmtc.core import config as settings
 from xmtc.core.arrays import Allowed, Inputs
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.labels import LabelSpace
-from xmtc.core.parts import Parts, trusted
+from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
@@ -64,7 +64,7 @@ class OneVsAll:
     def from_parts(parts: Parts) -> OneVsAll:
         """The model as it was saved, checked."""
         config = parts.config(Config)
-        encoder = trusted(lambda: load_encoder(parts, "encoder", config.text))
+        encoder = from_untrusted(lambda: load_encoder(parts, "encoder", config.text))
         count = len(parts.labels)
         scorer = LinearScorer.from_parts(parts, "scorer", encoder.feature_count, count)
         return OneVsAll(config, encoder, scorer, parts.labels, parts.trained_on)

@@ -254,7 +254,7 @@ def _wider_gudn(
     vectors = np.zeros((len(labels) - known, len(model.middle)), np.float32)
     bare = _bare(relevant)
     if len(bare):
-        said = model.said(labels)
+        said = model.texts_of(labels)
         told = [texts.get(labels.names[known + place], "") for place in bare]
         # A text that is given is read, whatever labels said while training.
         vectors[bare] = model.encode(

@@ -17,7 +17,7 @@ from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts
 from xmtc.core.ranking import Ranking
 from xmtc.models import lightxml
-from xmtc.models.holdout import check_readable
+from xmtc.models.holdout import require_texts
 from xmtc.models.lightxml import LightXML
 from xmtc.neural.extra import require_neural
 from xmtc.neural.settings import EncoderConfig, TrainingConfig
@@ -114,6 +114,6 @@ class XmlCnn:
 def train(dataset: Dataset, config: Config) -> XmlCnn:
     """Teach the encoder and the output layer together."""
     require_neural(KIND)
-    check_readable(dataset.inputs, KIND)
+    require_texts(dataset.inputs, KIND)
     ranker = replace(lightxml.train(dataset, config.plain()), kind=KIND)
     return XmlCnn(config, ranker, ranker.trained_on)

@@ -35,7 +35,7 @@ from xmtc.planning.cost import (
     total,
 )
 from xmtc.text.encoder import learn_encoder
-from xmtc.text.top_terms import strongest
+from xmtc.text.top_terms import top_terms
 
 LABELS = 500  # whose descriptions are made
 TEXTS = 4_000  # that the upper levels are tried on
@@ -88,7 +88,7 @@ def _first_tree(
 def _ground(dataset: Dataset, config: linear_tree.Config) -> Ground:
     some, scale = sample(dataset)
     (encoder, every), reading = timed(lambda: learn_encoder(some, config.text))
-    features = strongest(every, config.text_terms)
+    features = top_terms(every, config.text_terms)
     tree, clustering = timed(lambda: _first_tree(some, features, encoder, config))
     return Ground(
         features,

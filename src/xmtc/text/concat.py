@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from xmtc.core.arrays import Array, Csr, Floats, as_csr, unit_rows
 
 
-def joined(words: Csr, vectors: Floats, whole: bool = True, weight: float = 1.0) -> Csr:
+def concat(words: Csr, vectors: Floats, whole: bool = True, weight: float = 1.0) -> Csr:
     """(texts, features + dim): `words`, and behind them `vectors` (texts, dim).
 
     Each of the two blocks is brought to length 1, so that neither drowns the other. whole: then the

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from xmtc.core.arrays import Array, Bytes, Csr, Floats, Inputs, Ints, Longs, as_csr, csr
 from xmtc.core.errors import DataError, require
 from xmtc.core.parts import Parts
-from xmtc.core.progress import step
+from xmtc.core.progress import track
 from xmtc.core.threads import in_threads, thread_count
 from xmtc.kernels.count_terms import Analysis, count_terms, learn_terms
 from xmtc.kernels.term_table import Table, merge_terms
@@ -249,7 +249,7 @@ def _as_bytes(texts: Sequence[str], lowercase: bool) -> tuple[Bytes, Longs]:
 
 def _each_block(title: str, work: Callable[[Sequence[str]], R], texts: Sequence[str]) -> list[R]:
     """`work` of consecutive blocks of texts, in threads, behind a progress bar."""
-    with step(title, len(texts)) as advance:
+    with track(title, len(texts)) as advance:
 
         def work_and_tell(block: tuple[int, int]) -> R:
             result = work(texts[block[0] : block[1]])

@@ -10,7 +10,7 @@ from xmtc.core.arrays import Csr, kernel_arrays
 from xmtc.kernels.sparse_rows import largest_entries
 
 
-def strongest(features: Csr, terms: int | None) -> Csr:
+def top_terms(features: Csr, terms: int | None) -> Csr:
     """Every row with its largest `terms` entries; None, or if none has more: the rows themselves.
 
     Lengths are not made 1 again, so what is left weighs as much as before.

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from xmtc.core.errors import DataError
-from xmtc.core.progress import step
 from xmtc.data.bad_lines import BadLine, BadLines, excerpt
 from xmtc.data.lines import BROKEN_GZIP, broken_gzip, first_lines, open_bytes
 
@@ -30,7 +29,7 @@ def is_json_list(path: Path) -> bool:
 def parsed_items(path: Path, parse: Callable[[Any], Parsed], bad: BadLines) -> Iterator[Parsed]:
     """What `parse` makes of each item; a `BadLine` it raises goes to `bad`."""
     with (
-        step(f"reading {path.name}", path.stat().st_size) as advance,
+        track(f"reading {path.name}", path.stat().st_size) as advance,
         open_bytes(path, advance) as file,
     ):
         window = _Window(path, file, bad)

@@ -8,7 +8,7 @@ from typing import Any
 
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import DataError, MissingExtra
-from xmtc.core.progress import step
+from xmtc.core.progress import track
 from xmtc.data.bad_lines import BadLine
 from xmtc.data.builder import DatasetBuilder
 from xmtc.data.cells import labels_of
@@ -55,7 +55,7 @@ def parquet_rows(path: Path) -> tuple[list[str], Iterator[dict[str, Any]]]:
 
 def _rows(file: Any, names: list[str], path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     number = 0
-    with step(f"reading {path.name}", file.metadata.num_rows) as advance:
+    with track(f"reading {path.name}", file.metadata.num_rows) as advance:
         for batch in file.iter_batches(batch_size=BATCH, columns=names):
             cells = [batch.column(name).to_pylist() for name in names]
             for row in zip(*cells, strict=True):

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from xmtc.core.progress import step
+from xmtc.core.progress import track
 from xmtc.core.ranking import NO_LABEL, Ranking
 from xmtc.kernels.merge_rankings import joined
 from xmtc.kernels.topk import best
@@ -120,7 +120,7 @@ def searched(figure: Callable[[Doubles], float], members: int) -> Learned:
     first = int(np.argmax(figures))  # equal weights, if nothing is better
     weights = starts[first]
     highest = figures[first]
-    with step("learning weights", ROUNDS * members) as advance:
+    with track("learning weights", ROUNDS * members) as advance:
         for _ in range(ROUNDS if members > 1 else 0):
             before = highest
             for member in range(members):

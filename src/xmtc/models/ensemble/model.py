@@ -24,9 +24,9 @@ from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import ConfigError, DataError, StoreError, require
 from xmtc.core.interfaces import Model
 from xmtc.core.labels import LabelSpace
-from xmtc.core.parts import Parts, trusted
-from xmtc.core.progress import step
-from xmtc.core.provenance import source_from_dict
+from xmtc.core.parts import Parts, from_untrusted
+from xmtc.core.progress import track
+from xmtc.core.provenance import provenance_from_dict
 from xmtc.core.ranking import Ranking
 from xmtc.core.threads import blocks
 from xmtc.evaluation.report import evaluate_ranking
@@ -201,7 +201,7 @@ class Ensemble:
             for place in range(len(described))
         )
         config = replace(parts, settings=rest).config(Config)
-        trusted(lambda: _check_members(members, config))
+        from_untrusted(lambda: _check_members(members, config))
         return Ensemble(config, members, parts.labels, parts.trained_on)
 
 
@@ -296,7 +296,7 @@ def _rank(member: Model, ids: Ints, inputs: Inputs, k: int, allowed: Allowed) ->
 
 def _all_rankings(model: Ensemble, inputs: Inputs, k: int) -> Iterator[list[Ranking]]:
     total = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
-    with step("ranking validation texts", total) as advance:
+    with track("ranking validation texts", total) as advance:
         for start, stop in blocks(total, BLOCK):
             yield model.rankings(inputs[start:stop], k)
             advance(stop - start)
@@ -358,7 +358,7 @@ def _saved_member(parts: Parts, place: int, described: Any) -> Model:
         for name, array in parts.arrays.items()
         if name.startswith(prefix)
     }
-    sources = trusted(lambda: tuple(map(source_from_dict, described["sources"])))
+    sources = from_untrusted(lambda: tuple(map(provenance_from_dict, described["sources"])))
     seen = TrainedOn(described["texts"], counts, sources)
     inner = Parts(described["settings"], _labels_at(parts.labels, ids), seen, arrays)
     member: Model = catalog.class_of(described["kind"]).from_parts(inner)
@@ -369,4 +369,4 @@ def _labels_at(labels: LabelSpace, ids: Ints) -> LabelSpace:
     if np.array_equal(ids, np.arange(len(labels))):
         return labels
     texts = None if labels.texts is None else tuple(labels.texts[label] for label in ids)
-    return trusted(lambda: LabelSpace(tuple(labels.names[label] for label in ids), texts))
+    return from_untrusted(lambda: LabelSpace(tuple(labels.names[label] for label in ids), texts))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from xmtc.neural.encoders.text_encoder import TextEncoder
     from xmtc.neural.heads.flat import Flat
-    from xmtc.neural.training.prepared import Lesson
+    from xmtc.neural.training.prepared import Prepared
 
 DEPTH = 10  # clusters that a matcher is judged by
 MEAN: Final = "P@1-10"  # the mean of P@1 to P@10, by which the best moment is chosen
@@ -139,10 +139,10 @@ def neural_matcher(
 ) -> tuple[NeuralMatcher, Callable[[], Floats]]:
     """The matcher, taught with (texts, clusters); and a way to its vectors of these very texts,
     which is quicker than to read them again where layers are frozen."""
-    from xmtc.neural.training.head_warmup import vectors_of
-    from xmtc.neural.training.prepared import prepared, teach
+    from xmtc.neural.training.head_warmup import text_vectors
+    from xmtc.neural.training.prepared import fine_tune, prepare
 
-    lesson = prepared(texts, how.encoder, how.training, cache, key, how.standardise)
+    lesson = prepare(texts, how.encoder, how.training, cache, key, how.standardise)
     head = _head(relevant, lesson.encoder.dim, how)
 
     def measure() -> dict[str, float]:
@@ -152,11 +152,11 @@ def neural_matcher(
         matcher, (asked, truth) = _matcher(lesson, head, how), held_out
         return figures(matcher.match(truth, matcher.read(asked), DEPTH, None), truth)
 
-    teach(lesson, lesson.task(head, relevant, how.dropout, measure))
-    return _matcher(lesson, head, how), partial(vectors_of, lesson.source, cache)
+    fine_tune(lesson, lesson.task(head, relevant, how.dropout, measure))
+    return _matcher(lesson, head, how), partial(text_vectors, lesson.source, cache)
 
 
-def _matcher(lesson: Lesson, head: Flat, how: Teaching) -> NeuralMatcher:
+def _matcher(lesson: Prepared, head: Flat, how: Teaching) -> NeuralMatcher:
     return NeuralMatcher(lesson.encoder, head.scorer().of_raw(lesson.standard), how.loss)
 
 

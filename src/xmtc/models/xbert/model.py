@@ -20,14 +20,14 @@ from xmtc.core.arrays import Allowed, Array, Csr, Floats, Inputs, as_csr
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
-from xmtc.core.parts import Parts, trusted
+from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
 from xmtc.core.tree import LabelTree
 from xmtc.linear.forest import Forest, WeightType
 from xmtc.linear.forest_store import forest_arrays, read_forest
 from xmtc.linear.nodes import Negatives, train_leaves
 from xmtc.linear.svm import SvmConfig
-from xmtc.models.holdout import check_readable, split_off, unjudged
+from xmtc.models.holdout import require_texts, split_validation, without_validation
 from xmtc.models.xbert import match
 from xmtc.models.xbert.index import IndexConfig, clusters_of, index
 from xmtc.models.xbert.match import Matcher
@@ -36,9 +36,9 @@ from xmtc.neural.extra import require_neural
 from xmtc.neural.settings import EncoderConfig, Loss, TrainingConfig, cpu_encoder
 from xmtc.neural.training.log import Log
 from xmtc.text import tfidf
-from xmtc.text.concat import joined
+from xmtc.text.concat import concat
 from xmtc.text.tfidf import Tfidf, TfidfConfig
-from xmtc.text.top_terms import strongest
+from xmtc.text.top_terms import top_terms
 
 KIND = "xbert"
 # The settings that the first and the second stage depend on.
@@ -136,7 +136,7 @@ class XBert:
 
     def encode(self, inputs: Inputs) -> tuple[Csr, Floats | None]:
         """(texts, features) words, and (texts, dim) vectors where the matcher makes any."""
-        check_readable(inputs, KIND)
+        require_texts(inputs, KIND)
         return _words_of(self.words, inputs, self.config), self.matcher.read(inputs)
 
     def match(self, inputs: Inputs, k: int = 10, allowed: Allowed = None) -> Ranking:
@@ -171,23 +171,23 @@ class XBert:
     def from_parts(parts: Parts) -> XBert:
         """The model as it was saved, checked."""
         config = parts.config(Config)
-        words = trusted(lambda: Tfidf.from_parts(parts, "words", config.text))
+        words = from_untrusted(lambda: Tfidf.from_parts(parts, "words", config.text))
         clusters = len(parts.array("ranker.parents0", np.int32, (None,)))
-        matcher = trusted(lambda: _saved_matcher(parts, config, words, clusters))
+        matcher = from_untrusted(lambda: _saved_matcher(parts, config, words, clusters))
         wide = words.feature_count + (matcher.dim if config.joins else 0)
-        ranker = trusted(lambda: read_forest(parts, "ranker", 2, wide, len(parts.labels)))
+        ranker = from_untrusted(lambda: read_forest(parts, "ranker", 2, wide, len(parts.labels)))
         return XBert(config, words, ranker.tree, matcher, ranker, parts.labels, parts.trained_on)
 
 
 def train(dataset: Dataset, config: Config) -> XBert:
     """Index, match, rank: each stage is kept in the run's folder, where there is one."""
-    check_readable(dataset.inputs, KIND)
+    require_texts(dataset.inputs, KIND)
     if config.needs_neural:
         require_neural(KIND)
     if config.matcher == "linear":
-        dataset = unjudged(dataset, "matcher=linear")
-    taught, held_out = split_off(dataset, config.training, match.METRICS)
-    texts = taught if held_out is None else taught.joined(held_out)  # those held out come last
+        dataset = without_validation(dataset, "matcher=linear")
+    taught, held_out = split_validation(dataset, config.training, match.METRICS)
+    texts = taught if held_out is None else taught.concat(held_out)  # those held out come last
     # Only the matcher is chosen by them. To all else they are texts like others, unless they were
     # given as validation data.
     known = texts if dataset.validation is None else taught
@@ -204,7 +204,7 @@ def train(dataset: Dataset, config: Config) -> XBert:
 def _words(known: Dataset, texts: Dataset, config: Config) -> tuple[Tfidf, Csr]:
     """The vocabulary of the known texts, and the words of all of them, the known ones first."""
     words, features = tfidf.learn(known.texts, config.text)
-    features = strongest(features, config.text_terms)
+    features = top_terms(features, config.text_terms)
     if len(known) < len(texts):
         others = _words_of(words, texts.texts[len(known) :], config)
         features = as_csr(sp.vstack([features, others]))
@@ -337,7 +337,7 @@ def _ranked(
 
 
 def _words_of(words: Tfidf, inputs: Inputs, config: Config) -> Csr:
-    return strongest(words.encode(inputs), config.text_terms)
+    return top_terms(words.encode(inputs), config.text_terms)
 
 
 def _features(words: Csr, vectors: Floats | None, config: Config) -> Csr:
@@ -345,7 +345,7 @@ def _features(words: Csr, vectors: Floats | None, config: Config) -> Csr:
     if not config.joins:
         return words
     assert vectors is not None
-    return joined(words, vectors, config.unit_rows, config.vector_weight)
+    return concat(words, vectors, config.unit_rows, config.vector_weight)
 
 
 def _key(texts: Dataset, config: Config, names: Sequence[str], **more: int) -> str:

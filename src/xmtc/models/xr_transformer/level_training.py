@@ -27,14 +27,14 @@ from xmtc.linear.nodes import train_forest
 from xmtc.linear.svm import SvmConfig
 from xmtc.models.holdout import METRICS
 from xmtc.text import tfidf
-from xmtc.text.concat import joined
+from xmtc.text.concat import concat
 from xmtc.text.tfidf import Tfidf
-from xmtc.text.top_terms import strongest
+from xmtc.text.top_terms import top_terms
 
 if TYPE_CHECKING:
     from xmtc.models.xr_transformer.model import Config
     from xmtc.neural.heads.sampled import Active
-    from xmtc.neural.training.prepared import Lesson
+    from xmtc.neural.training.prepared import Prepared
 
 # The classifiers that an output layer begins with. They read vectors of about length 1; at the
 # authors' cost of 100 they would learn the texts by heart.
@@ -44,12 +44,12 @@ BOOTSTRAP = SvmConfig(cost=1.0, tolerance=0.1, prune=0.0)
 def words_of(dataset: Dataset, config: Config) -> tuple[Tfidf, Csr]:
     """The vocabulary of the texts, and their words as features."""
     words, features = tfidf.learn(dataset.texts, config.linear.text)
-    return words, strongest(features, config.linear.text_terms)
+    return words, top_terms(features, config.linear.text_terms)
 
 
 def beside(words: Csr, vectors: Floats, config: Config) -> Csr:
     """Words, and what the encoder made of the texts, as the linear classifiers read them."""
-    return joined(words, vectors, whole=False, weight=config.vector_weight)
+    return concat(words, vectors, whole=False, weight=config.vector_weight)
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Course:
     """The lessons of an encoder: one level of the tree after the other, from coarse to fine."""
 
     def __init__(
-        self, dataset: Dataset, held_out: Dataset | None, config: Config, lesson: Lesson
+        self, dataset: Dataset, held_out: Dataset | None, config: Config, lesson: Prepared
     ) -> None:
         self.dataset = dataset
         self.held_out = held_out
@@ -95,7 +95,7 @@ class Course:
         self, tree: LabelTree, vectors: Floats, guessed: Guess | None, epochs: int
     ) -> Floats:
         """The vectors after the encoder learned the last level of this tree."""
-        from xmtc.neural.training.head_warmup import vectors_of
+        from xmtc.neural.training.head_warmup import text_vectors
         from xmtc.neural.training.loop import fit
 
         lesson = self.lesson
@@ -107,7 +107,7 @@ class Course:
             head, active, self.config.dropout, lambda: self._measured(tree, head, guessed)
         )
         fit(task, replace(lesson.training, epochs=epochs), lesson.key)
-        return vectors_of(lesson.source, lesson.cache)
+        return text_vectors(lesson.source, lesson.cache)
 
     def _bootstrapped(self, tree: LabelTree, vectors: Floats) -> Active:
         """An output layer that begins as the linear classifiers of what the vectors tell now."""
@@ -129,7 +129,7 @@ class Course:
         forest = train_forest(rows, relevant, tree, self.config.linear.svm)
         others = None
         if self.held_out is not None:
-            words = strongest(self.words.encode(self.held_out.texts), self.config.linear.text_terms)
+            words = top_terms(self.words.encode(self.held_out.texts), self.config.linear.text_terms)
             read_now = self.lesson.encoder.eval().encode(self.held_out.texts)
             others = forest.rank(beside(words, read_now, self.config), beam, beam).labels
         return Guess(forest.rank(rows, beam, beam).labels, others)

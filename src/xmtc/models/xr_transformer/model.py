@@ -20,20 +20,20 @@ from xmtc.core.arrays import Allowed, Csr, Floats, Inputs, unit_rows
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
-from xmtc.core.parts import Parts, trusted
+from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
 from xmtc.labels.trees import TreeConfig
 from xmtc.linear.explain import Evidence, of_path
 from xmtc.linear.forest import Forest, flat_forest
 from xmtc.linear.svm import SvmConfig, refusing, train_one_vs_all
 from xmtc.models import linear_tree
-from xmtc.models.holdout import check_readable, split_off, unjudged
+from xmtc.models.holdout import require_texts, split_validation, without_validation
 from xmtc.models.xr_transformer.level_training import Course, beside, words_of
 from xmtc.neural.encoders.locate import OWN
 from xmtc.neural.extra import require_neural
 from xmtc.neural.settings import EncoderConfig, TrainingConfig, cpu_encoder
 from xmtc.text.tfidf import Tfidf
-from xmtc.text.top_terms import strongest
+from xmtc.text.top_terms import top_terms
 
 if TYPE_CHECKING:
     from xmtc.neural.encoders.text_encoder import TextEncoder
@@ -232,8 +232,8 @@ class XRTransformer:
 
     def encode(self, inputs: Inputs) -> Csr:
         """(texts, words + dim) what the trees read."""
-        check_readable(inputs, KIND)
-        words = strongest(self.words.encode(inputs), self.config.linear.text_terms)
+        require_texts(inputs, KIND)
+        words = top_terms(self.words.encode(inputs), self.config.linear.text_terms)
         return beside(words, self.encoder.encode(inputs), self.config)
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
@@ -266,30 +266,30 @@ class XRTransformer:
         from xmtc.neural.encoders.serialize import encoder_from
 
         config = parts.config(Config, flat_up_to=0)  # as those were saved that had no choice
-        words = trusted(lambda: Tfidf.from_parts(parts, "words", config.linear.text))
+        words = from_untrusted(lambda: Tfidf.from_parts(parts, "words", config.linear.text))
         encoder = encoder_from(parts, "encoder", config.encoder)
         width = words.feature_count + encoder.dim
         how = _ranker(config, len(parts.labels))
-        forests = trusted(lambda: linear_tree.forests_from(parts, how, width))
+        forests = from_untrusted(lambda: linear_tree.forests_from(parts, how, width))
         return XRTransformer(config, words, encoder, forests, parts.labels, parts.trained_on)
 
 
 def train(dataset: Dataset, config: Config) -> XRTransformer:
     """Teach the encoder, if it is to be taught; then learn linear trees on words and vectors."""
     require_neural(KIND)
-    check_readable(dataset.inputs, KIND)
+    require_texts(dataset.inputs, KIND)
     from xmtc.neural.devices import seeded
 
     with seeded(config.training.seed), run.cache() as cache:
         if not config.training.epochs or not len(dataset):
-            dataset = unjudged(dataset, "training.epochs=0")
+            dataset = without_validation(dataset, "training.epochs=0")
             return of_vectors(dataset, *read(dataset, config, cache), config)
-        taught, held_out = split_off(dataset, config.training)
+        taught, held_out = split_validation(dataset, config.training)
         encoder, vectors = _taught_encoder(taught, held_out, config, cache)
         if held_out is not None and held_out is not dataset.validation:
             # From here on they are texts like others.
             vectors = np.concatenate([vectors, encoder.eval().encode(held_out.texts)])
-            taught = taught.joined(held_out)
+            taught = taught.concat(held_out)
         model = of_vectors(taught, encoder, vectors, config)
     return replace(model, trained_on=dataset.trained_on())
 
@@ -361,7 +361,7 @@ def read(
     from xmtc.neural.batches.tokens import tokenised
     from xmtc.neural.encoders.frozen import TokenSource, source_of
     from xmtc.neural.encoders.text_encoder import make_encoder
-    from xmtc.neural.training.head_warmup import vectors_of
+    from xmtc.neural.training.head_warmup import text_vectors
 
     if config.encoder.name in OWN:
         logging.getLogger("xmtc").warning(
@@ -373,16 +373,16 @@ def read(
     tokens = tokenised(dataset.texts, encoder.tokenizer, encoder.cut, cache)
     how = (encoder, tokens, cache, config.training.precision)
     source = source_of(*how) if taught_later else TokenSource(encoder, tokens, how[-1])
-    return encoder, vectors_of(source, cache)
+    return encoder, text_vectors(source, cache)
 
 
 def _taught_encoder(
     dataset: Dataset, held_out: Dataset | None, config: Config, cache: Path
 ) -> tuple[TextEncoder, Floats]:
-    from xmtc.neural.training.prepared import prepared
+    from xmtc.neural.training.prepared import prepare
 
     key = _key(dataset, config)
-    lesson = prepared(dataset.texts, config.encoder, config.training, cache, key, standardise=True)
+    lesson = prepare(dataset.texts, config.encoder, config.training, cache, key, standardise=True)
     return lesson.encoder, Course(dataset, held_out, config, lesson).taught()
 
 

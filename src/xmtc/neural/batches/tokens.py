@@ -13,7 +13,7 @@ import numpy as np
 
 from xmtc.core.arrays import Ints, Longs, starts_of
 from xmtc.core.files import draft_of
-from xmtc.core.progress import step
+from xmtc.core.progress import track
 from xmtc.core.threads import blocks
 
 BLOCK = 1000  # texts tokenised at once
@@ -80,7 +80,7 @@ def tokenise(texts: Sequence[str], tokenizer: Any, cut: Cut) -> Tokens:
     ids = [np.zeros(0, np.int32)]  # one array per block: a small one per text would take more
     sizes: list[int] = []
     counts: list[int] = []
-    with step("tokenising", len(texts)) as advance:
+    with track("tokenising", len(texts)) as advance:
         for start, stop in blocks(len(texts), BLOCK):
             block = [cut.shortened(text) for text in texts[start:stop]]
             few: list[Ints] = []

@@ -16,7 +16,7 @@ import torch
 from xmtc.core.arrays import Array, Longs
 from xmtc.core.errors import StoreError
 from xmtc.core.files import draft_of
-from xmtc.core.progress import step
+from xmtc.core.progress import track
 from xmtc.neural.batches.grouping import sorted_batches
 from xmtc.neural.batches.layout import Batch
 from xmtc.neural.batches.tokens import Tokens
@@ -200,7 +200,7 @@ def _fill(path: Path, encoder: TextEncoder, frozen: int, tokens: Tokens) -> Long
     lengths = pieces.lengths + extra
     everything = np.arange(len(pieces))
     encoder.eval()
-    with step("reading with frozen layers", len(pieces)) as advance, torch.inference_mode():
+    with track("reading with frozen layers", len(pieces)) as advance, torch.inference_mode():
         for rows in sorted_batches(lengths, everything, len(pieces), RANKING_TOKENS):
             batch = encoder.layout.batch(pieces, rows).to(device())
             found = _lower(encoder.body, batch, frozen)[batch.mask.bool()].float().cpu().numpy()

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from xmtc.core import run
 from xmtc.core.arrays import Array, Csr, Longs
 from xmtc.core.files import draft_of
-from xmtc.core.progress import step
+from xmtc.core.progress import track
 from xmtc.core.threads import blocks
 from xmtc.neural.batches.grouping import shuffled_batches, sorted_batches
 from xmtc.neural.devices import device, in_precision
@@ -72,7 +72,7 @@ class HeadTask:
         return {}
 
 
-def teach_head(
+def warm_up_head(
     task: LabelTask | GuidedTask,
     vectors: Array,
     key: str,
@@ -106,7 +106,7 @@ def teach_head(
         fit(head, config, key)
 
 
-def vectors_of(source: Source, cache: Path) -> Array:
+def text_vectors(source: Source, cache: Path) -> Array:
     """(texts, dim) of all the source's texts; read once, kept in the cache block by block."""
 
     def read(path: Path) -> Longs:
@@ -127,7 +127,7 @@ def vectors_of(source: Source, cache: Path) -> Array:
 def _put_together(source: Source, path: Path) -> None:
     count = len(source.tokens)
     parts = {start: path.with_name(f"{path.stem}-{start}.npy") for start, _ in blocks(count, BLOCK)}
-    with step("reading with the encoder", count) as advance:
+    with track("reading with the encoder", count) as advance:
         for start, stop in blocks(count, BLOCK):
             _read_part(source, np.arange(start, stop), parts[start])
             advance(stop - start)

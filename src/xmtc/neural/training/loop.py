@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from xmtc.core import run
 from xmtc.core.arrays import Longs
 from xmtc.core.errors import ConfigError
-from xmtc.core.progress import Advance, step
+from xmtc.core.progress import Advance, track
 from xmtc.neural import distributed
 from xmtc.neural.devices import device, in_precision, use_our_threads
 from xmtc.neural.settings import TrainingConfig
@@ -118,7 +118,7 @@ class Training:
         self.net.train(not now.calm)
         if config.average_from == now.epoch and now.batch == 0 and not self.average.count:
             self.average.add()
-        with step(title, texts) as advance:
+        with track(title, texts) as advance:
             advance(now.texts)
             for group in groups[now.batch :]:
                 self._step(group, advance)

@@ -1,5 +1,4 @@
-"""Lesson: texts as an encoder reads them while it is taught. All that a training needs besides the
-output layer and the labels."""
+"""Prepared: an encoder and its tokenised texts, ready for fine-tuning."""
 
 from __future__ import annotations
 
@@ -17,13 +16,13 @@ from xmtc.neural.encoders.text_encoder import TextEncoder, make_encoder
 from xmtc.neural.heads.dense_scorer import Standard
 from xmtc.neural.settings import EncoderConfig, TrainingConfig
 from xmtc.neural.training.guided_loss import GuidedTask
-from xmtc.neural.training.head_warmup import teach_head, vectors_of
+from xmtc.neural.training.head_warmup import text_vectors, warm_up_head
 from xmtc.neural.training.loop import fit
 from xmtc.neural.training.task import LabelTask, Net
 
 
 @dataclass(frozen=True)
-class Lesson:
+class Prepared:
     """An encoder and its texts."""
 
     encoder: TextEncoder
@@ -44,17 +43,17 @@ class Lesson:
         use_fastest(self.encoder, self.source, task.batches(0), self.cache)
         return task
 
-    def second(self, encoder: TextEncoder) -> Lesson:
+    def second(self, encoder: TextEncoder) -> Prepared:
         """The same texts for a second training: read by an encoder that was taught already."""
         same = encoder is self.encoder
         precision = self.training.precision
         source = self.source if same else source_of(encoder, self.tokens, self.cache, precision)
         key = f"{self.key}-second-{digest_of(encoder)[:16]}"  # a cache may outlive this training
-        vectors = None if self.vectors is None else vectors_of(source, self.cache)
+        vectors = None if self.vectors is None else text_vectors(source, self.cache)
         return replace(self, encoder=encoder, source=source, vectors=vectors, key=key)
 
 
-def prepared(
+def prepare(
     texts: Sequence[str],
     encoder_config: EncoderConfig,
     training: TrainingConfig,
@@ -62,7 +61,7 @@ def prepared(
     key: str,
     standardise: bool = False,
     pooler: bool = False,
-) -> Lesson:
+) -> Prepared:
     """Make the encoder and read the texts with what of it is frozen.
 
     pooler: keep the encoder's own, although its vector is made without it.
@@ -72,25 +71,25 @@ def prepared(
     tokens = tokenised(texts, encoder.tokenizer, encoder.cut, cache)
     source = source_of(encoder, tokens, cache, training.precision)
     wanted = (standardise or training.head_epochs > 0) and len(texts) > 0
-    vectors = vectors_of(source, cache) if wanted else None
+    vectors = text_vectors(source, cache) if wanted else None
     standard = Standard.of(vectors) if standardise and vectors is not None else None
-    return Lesson(encoder, tokens, source, vectors, standard, training, cache, key)
+    return Prepared(encoder, tokens, source, vectors, standard, training, cache, key)
 
 
-def teach(lesson: Lesson, task: LabelTask | GuidedTask) -> None:
+def fine_tune(lesson: Prepared, task: LabelTask | GuidedTask) -> None:
     """The output layer alone first, then everything, then the output layer alone once more: each
     as long as the settings say."""
     training = lesson.training
     if lesson.vectors is not None and training.head_epochs:
-        teach_head(task, lesson.vectors, lesson.key)
+        warm_up_head(task, lesson.vectors, lesson.key)
     fit(task, training, lesson.key)
     if training.head_last_epochs and len(lesson.tokens):
         key = f"{lesson.key}-last-{digest_of(lesson.encoder)[:16]}"
-        vectors = vectors_of(lesson.source, lesson.cache)
-        teach_head(task, vectors, key, last=True, choosing=_choosing(lesson, task))
+        vectors = text_vectors(lesson.source, lesson.cache)
+        warm_up_head(task, vectors, key, last=True, choosing=_choosing(lesson, task))
 
 
-def _choosing(lesson: Lesson, task: LabelTask | GuidedTask) -> Array | None:
+def _choosing(lesson: Prepared, task: LabelTask | GuidedTask) -> Array | None:
     """Vectors of another encoder, which was taught before this lesson, where it chooses."""
     if not isinstance(task, LabelTask) or task.chooser is None or task.chooser is task.source:
         return None
