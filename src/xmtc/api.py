@@ -28,7 +28,7 @@ from xmtc.core.interfaces import Model
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import from_untrusted
 from xmtc.core.provenance import Provenance
-from xmtc.core.run import kept_in
+from xmtc.core.run import Run
 from xmtc.evaluation.report import Report, evaluate_ranking
 from xmtc.linear.explain import Evidence
 from xmtc.models import catalog
@@ -75,8 +75,7 @@ def train(
         check_uses_validation(kind)
         check_dataset(validation, "validation")
         dataset = dataset.with_validation(cast(Dataset, validation))
-    with kept_in(run):
-        model: Model = module.train(dataset, made)
+    model: Model = module.train(dataset, made, Run.at(run))
     return model
 
 

@@ -58,7 +58,8 @@ def command(
     is installed.
     """
     from xmtc import api
-    from xmtc.core import config, run, store
+    from xmtc.core import config, store
+    from xmtc.core.run import Run
     from xmtc.models import catalog
     from xmtc.models.auto import report
     from xmtc.planning.plan import plan
@@ -82,11 +83,12 @@ def command(
         made = plan(kind, dataset, settings, memory=memory, minutes=minutes)
         click.echo(described(made), err=True)
         settings = made.settings
+    run = Run.at(f"{out}.run")
     started = time.perf_counter()
     try:
         model = api.train(kind, dataset, settings, run=f"{out}.run")
     except KeyboardInterrupt:
-        if run.unfinished(f"{out}.run"):
+        if run.unfinished():
             click.echo(f"The same command goes on with what is in {out}.run", err=True)
         raise
     duration = time.perf_counter() - started
@@ -94,7 +96,7 @@ def command(
         return  # torchrun: all processes have the model, the first one saves it
     model = api.remember(model, [source(data, dataset, split, **reading)])
     api.save(model, out, overwrite)
-    run.tidy(f"{out}.run")
+    run.tidy()
     size = store.size_on_disk(out)
     chosen = report.read(f"{out}.run") if kind in catalog.RECIPES else {}
     if chosen and not as_json:

@@ -85,4 +85,4 @@ def _trained_on(
     parts = [read(path, **reading) for path in given]
     sources = [source(path, part, **reading) for path, part in zip(given, parts, strict=True)]
     check_same(known, sources)
-    return reduce(Dataset.joined, parts), sources
+    return reduce(Dataset.concat, parts), sources

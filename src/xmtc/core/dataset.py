@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from xmtc.core.arrays import Csr, Inputs, Ints, Longs, as_csr, csr, csr_of_rows
+from xmtc.core.digest import digest
 from xmtc.core.errors import DataError
 from xmtc.core.labels import LabelSpace
 from xmtc.core.provenance import Provenance
@@ -93,6 +96,25 @@ class Dataset:
     def inputs(self) -> Inputs:
         """What a model reads: the texts, or the features of a set without texts."""
         return self.texts if self.texts or self.features is None else self.features
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A SHA-256 over every text with the names of its labels; label order does not matter."""
+        sha = hashlib.sha256()
+        names = self.labels.names
+        indptr, indices = self.relevant.indptr, self.relevant.indices
+        for row in range(len(self)):
+            text = self.texts[row] if self.texts else ""
+            relevant = indices[indptr[row] : indptr[row + 1]]
+            parts = [text, *sorted(names[label] for label in relevant)]
+            sha.update(
+                "".join(f"{len(part)}:{part}" for part in parts).encode(errors="surrogatepass")
+            )
+            sha.update(b"\n")
+        if not self.texts and self.features is not None:
+            features = self.features
+            sha.update(digest(features.indptr, features.indices, features.data).encode())
+        return sha.hexdigest()
 
     def trained_on(self) -> TrainedOn:
         """How many texts there are, and how many carry each label."""

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from xmtc.core import config
-
-if TYPE_CHECKING:
-    from xmtc.core.dataset import Dataset
 
 
 @dataclass(frozen=True)
@@ -40,22 +34,3 @@ class Provenance:
 def provenance_from_dict(values: Any) -> Provenance:
     """The source as `dataclasses.asdict` wrote it; wrong types are refused."""
     return config.from_dict(Provenance, values if isinstance(values, dict) else {"": values})
-
-
-def fingerprint(dataset: Dataset) -> str:
-    """A SHA-256 over every text with the names of its labels, in any order of the labels."""
-    digest = hashlib.sha256()
-    names = dataset.labels.names
-    relevant = dataset.relevant
-    for row in range(len(dataset)):
-        ids = relevant.indices[relevant.indptr[row] : relevant.indptr[row + 1]]
-        text = dataset.texts[row] if dataset.texts else ""
-        parts = [text, *sorted(names[label] for label in ids)]
-        digest.update(
-            "".join(f"{len(part)}:{part}" for part in parts).encode(errors="surrogatepass")
-        )
-        digest.update(b"\n")
-    if not dataset.texts and dataset.features is not None:
-        for array in (dataset.features.indptr, dataset.features.indices, dataset.features.data):
-            digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()

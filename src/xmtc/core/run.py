@@ -1,18 +1,21 @@
-"""Run: the folder of a training, where its checkpoints, its log and its caches are kept.
+"""Run: where a training keeps its checkpoints, its log and what it can compute again.
 
-`with run.kept_in("runs/olive.run"): train(...)`. Without it a training leaves nothing behind.
+    train(dataset, config, Run.at("runs/olive.run"))
+
+    runs/olive.run/log.jsonl, curves.svg     stay
+    runs/olive.run/checkpoints/              what an unfinished training goes on from
+    runs/olive.run/cache/                    what can be computed again
+
+A run is a value: two trainings of one process know nothing of each other.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
-from contextvars import ContextVar
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,156 +23,121 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
+from xmtc.core.digest import digest
 from xmtc.core.errors import StoreError
-from xmtc.core.files import draft_of
+from xmtc.core.files import remove, written
 
 if TYPE_CHECKING:
     from xmtc.core.arrays import Array
     from xmtc.core.dataset import Dataset
 
 CHECKPOINTS = "checkpoints"
-_folders: list[Path] = []  # the innermost `kept_in` is the one that counts
-# Trainings inside another one, and in its thread, use its cache.
-_cache: ContextVar[Path | None] = ContextVar("cache", default=None)
+CACHE = "cache"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A folder for one training, or for one part of it; without a folder nothing is left behind."""
+
+    root: Path | None = None
+    part: tuple[str, ...] = ()  # of a training in several parts, e.g. ("member0", "head")
+    cache_folder: Path | None = None
+    checkpoint_seconds: float = 120.0  # between two checkpoints
+
+    @staticmethod
+    def at(folder: str | Path | None) -> Run:
+        """The run in this folder. XMTC_CACHE names a cache that outlives it."""
+        lasting = os.environ.get("XMTC_CACHE")
+        root = None if folder is None else Path(folder)
+        own = None if root is None else root / CACHE
+        return Run(root, cache_folder=Path(lasting) if lasting else own)
+
+    def below(self, name: str) -> Run:
+        """A part of this training, with checkpoints and a log of its own."""
+        return replace(self, part=(*self.part, name))
+
+    @property
+    def folder(self) -> Path | None:
+        """Where this part's log belongs."""
+        return None if self.root is None else self.root.joinpath(*self.part)
+
+    @property
+    def checkpoints(self) -> Path | None:
+        """Where this part's checkpoints belong."""
+        return None if self.root is None else self.root.joinpath(CHECKPOINTS, *self.part)
+
+    @contextmanager
+    def with_cache(self) -> Iterator[Run]:
+        """This run with a cache that exists; a run without a folder gets a temporary one."""
+        if self.cache_folder is not None:
+            self.cache_folder.mkdir(parents=True, exist_ok=True)
+            yield self
+        else:
+            with tempfile.TemporaryDirectory(prefix="xmtc-") as temporary:
+                yield replace(self, cache_folder=Path(temporary))
+
+    @property
+    def cache(self) -> Path:
+        """A folder for what can be computed again; inside `with_cache`."""
+        assert self.cache_folder is not None, "use run.with_cache() first"
+        return self.cache_folder
+
+    def stage(self, name: str, key: str, make: Callable[[], dict[str, Array]]) -> dict[str, Array]:
+        """What `make` returns. A training that was killed later finds it in the run's folder.
+
+        key: the fingerprint of all that it depends on. With another key it is made again.
+        """
+        if self.checkpoints is None:
+            return make()
+        path = self.checkpoints / f"{name}-{key[:16]}.safetensors"
+        with suppress(OSError, SafetensorError):  # not there, or damaged
+            found: dict[str, Array] = load_file(path)
+            return found
+        arrays = make()
+        try:
+            with written(path) as draft:
+                whole = {each: np.ascontiguousarray(array) for each, array in arrays.items()}
+                save_file(whole, draft)
+        except (OSError, SafetensorError) as error:
+            raise StoreError(
+                f"cannot write the stage {name} to {path.parent}: {error}. Earlier stages are "
+                "safe: free some disk space and start the same command again."
+            ) from error
+        return arrays
+
+    def tidy(self) -> None:
+        """Remove checkpoints and the run's own cache; logs and curves stay."""
+        for folder in self._temporary():
+            remove(folder)
+
+    def unfinished(self) -> bool:
+        """Whether there is anything that a training could go on from."""
+        return any(folder.is_dir() and any(folder.iterdir()) for folder in self._temporary())
+
+    def _temporary(self) -> list[Path]:
+        return [] if self.root is None else [self.root / CHECKPOINTS, self.root / CACHE]
+
+
+NO_RUN = Run()
 
 
 @contextmanager
-def _in_folder(folder: Path) -> Iterator[None]:
-    _folders.append(folder)
-    try:
-        yield
-    finally:
-        _folders.pop()
+def trial_run(cache: Path | None = None) -> Iterator[Run]:
+    """A run in a temporary folder that finds nothing of other runs, for measuring a training.
 
-
-@contextmanager
-def _caching_in(folder: Path) -> Iterator[None]:
-    before = _cache.set(folder)
-    try:
-        yield
-    finally:
-        _cache.reset(before)
-
-
-@contextmanager
-def _passing_folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="xmtc-") as passing:
-        yield Path(passing)
-
-
-@contextmanager
-def kept_in(folder: str | Path | None) -> Iterator[None]:
-    """What is trained inside keeps its run in this folder; None: nowhere."""
-    if folder is None:
-        yield
-        return
-    with _in_folder(Path(folder)), _caching_in(Path(folder) / "cache"):
-        yield
-
-
-def folder() -> Path | None:
-    """The folder of the run, made when first asked for; None when nothing is to be kept."""
-    if not _folders:
-        return None
-    _folders[-1].mkdir(parents=True, exist_ok=True)
-    return _folders[-1]
-
-
-@contextmanager
-def below(name: str) -> Iterator[None]:
-    """A second training of the same run keeps itself in a folder inside."""
-    with _in_folder(_folders[-1] / name) if _folders else nullcontext():
-        yield
-
-
-@contextmanager
-def tried_out(knowing: Path | None = None) -> Iterator[None]:
-    """What is trained inside leaves nothing behind, and finds nothing that was kept before.
-
-    knowing: a cache; what is in it now is found.
+    cache: what is in this folder now is found; nothing is added to it.
     """
-    lasting = os.environ.pop("XMTC_CACHE", None)
-    try:
-        with _passing_folder() as passing, kept_in(passing):
-            if knowing is not None:
-                _link(knowing, passing / "cache")
-            yield
-    finally:
-        if lasting is not None:
-            os.environ["XMTC_CACHE"] = lasting
+    with tempfile.TemporaryDirectory(prefix="xmtc-") as folder:
+        own = Path(folder) / CACHE
+        own.mkdir()
+        with suppress(OSError):  # some machines have no links: it is computed again
+            for path in cache.iterdir() if cache is not None else ():
+                (own / path.name).symlink_to(path.resolve())
+        yield Run(Path(folder), cache_folder=own)
 
 
-def _link(cache: Path, to: Path) -> None:
-    to.mkdir()
-    with suppress(OSError):  # some machines have no links: it is computed again
-        for path in cache.iterdir():
-            (to / path.name).symlink_to(path.resolve())
-
-
-@contextmanager
-def cache() -> Iterator[Path]:
-    """Where to keep what can be computed again: XMTC_CACHE, else the run's folder, else nowhere."""
-    lasting = os.environ.get("XMTC_CACHE") or _cache.get()
-    if lasting:
-        Path(lasting).mkdir(parents=True, exist_ok=True)
-        yield Path(lasting)
-    else:
-        with _passing_folder() as passing, _caching_in(passing):
-            yield passing
-
-
-def stage(name: str, key: str, make: Callable[[], dict[str, Array]]) -> dict[str, Array]:
-    """What `make` gives. Where a run is kept, it is written there, and a training that died later
-    and is started again finds it instead of making it again.
-
-    key: of all that it depends on. With another key it is made anew.
-    """
-    place = folder()
-    if place is None:
-        return make()
-    path = place / CHECKPOINTS / f"{name}-{key[:16]}.safetensors"
-    with suppress(OSError, SafetensorError):  # not there, or the disk lost it
-        kept: dict[str, Array] = load_file(path)
-        return kept
-    arrays = make()
-    draft = draft_of(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        save_file({each: np.ascontiguousarray(array) for each, array in arrays.items()}, draft)
-        draft.replace(path)
-    except (OSError, SafetensorError) as error:
-        raise StoreError(
-            f"cannot keep the stage {name} in {path.parent}: {error}. The stages before are kept: "
-            "make room and start the same command again."
-        ) from error
-    finally:
-        draft.unlink(missing_ok=True)
-    return arrays
-
-
-def tidy(folder: str | Path) -> None:
-    """Remove what only an unfinished training needs; its log and its curves stay."""
-    for passing in _passing(folder):
-        shutil.rmtree(passing, ignore_errors=True)
-
-
-def unfinished(folder: str | Path) -> bool:
-    """Whether it holds anything that a training could go on with."""
-    return any(any(passing.iterdir()) for passing in _passing(folder))
-
-
-def _passing(folder: str | Path) -> list[Path]:
-    return [*Path(folder).rglob(CHECKPOINTS), *Path(folder).rglob("cache")]
-
-
-def key_of(settings: Mapping[str, Any], dataset: Dataset) -> str:
-    """A fingerprint of a training: the same settings on the same data."""
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
-    for text in dataset.texts:
-        digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
-    for array in (dataset.relevant.indptr, dataset.relevant.indices):
-        digest.update(array.tobytes())
-    digest.update(repr((dataset.labels.names, dataset.labels.texts)).encode("utf-8", "replace"))
-    if dataset.validation is not None:
-        digest.update(key_of({}, dataset.validation).encode())
-    return digest.hexdigest()
+def training_key(settings: Mapping[str, Any], dataset: Dataset) -> str:
+    """The fingerprint of a training: the same settings on the same data."""
+    validation = None if dataset.validation is None else dataset.validation.fingerprint
+    labels = dataset.labels
+    return digest(settings, dataset.fingerprint, labels.names, labels.texts, validation)

@@ -14,10 +14,8 @@ import hashlib
 import json
 import mmap
 import os
-import shutil
 import stat
-import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -28,7 +26,9 @@ from safetensors.numpy import save_file
 
 from xmtc.core.arrays import Array
 from xmtc.core.dataset import TrainedOn
+from xmtc.core.digest import digest_of_file
 from xmtc.core.errors import StoreError
+from xmtc.core.files import drafted, sync
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.provenance import provenance_from_dict
@@ -127,9 +127,8 @@ def check_target(folder: str | Path, overwrite: bool) -> None:
 
 
 def _write_beside(kind: str, parts: Parts, target: Path, overwrite: bool) -> None:
-    draft = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}.partial"
-    draft.mkdir()
-    try:
+    with drafted(target) as draft:
+        draft.mkdir()
         arrays = {**parts.arrays, COUNTS: parts.trained_on.label_counts}
         arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
         save_file(arrays, draft / ARRAYS)
@@ -137,8 +136,6 @@ def _write_beside(kind: str, parts: Parts, target: Path, overwrite: bool) -> Non
         _write_labels(draft / LABELS, parts.labels)
         _write_manifest(draft, kind, parts, arrays)
         _swap_in(draft, target, overwrite)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _write_manifest(draft: Path, kind: str, parts: Parts, arrays: Mapping[str, Array]) -> None:
@@ -160,9 +157,6 @@ def _write_manifest(draft: Path, kind: str, parts: Parts, arrays: Mapping[str, A
     manifest["sha256"] = _manifest_hash(manifest)
     text = json.dumps(manifest, indent=1, allow_nan=False)
     (draft / MANIFEST).write_text(text, encoding="utf-8")
-    for path in draft.iterdir():
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
 
 
 def _umask() -> int:
@@ -172,23 +166,24 @@ def _umask() -> int:
 
 
 def _swap_in(draft: Path, target: Path, overwrite: bool) -> None:
-    check_target(target, overwrite)  # somebody else may have written there meanwhile
-    old = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}.old"
-    if overwrite and target.exists():
-        target.rename(old)
-    elif target.exists():
+    check_target(target, overwrite)  # another process may have written there meanwhile
+    sync(draft)
+    if not target.exists():
+        draft.replace(target)
+    elif overwrite:
+        with drafted(target) as old:
+            target.replace(old)
+            try:
+                draft.replace(target)
+            except BaseException:
+                old.replace(target)
+                raise
+    else:
         for name in LITTER:
             (target / name).unlink(missing_ok=True)
         target.rmdir()  # empty, or this fails
-    try:
-        draft.rename(target)
-    except BaseException:
-        if old.exists() and not target.exists():
-            old.rename(target)
-        raise
-    finally:
-        if target.exists():
-            shutil.rmtree(old, ignore_errors=True)
+        draft.replace(target)
+    sync(target.parent)
 
 
 def _write_labels(path: Path, labels: LabelSpace) -> None:
@@ -264,21 +259,7 @@ def _check_regular(path: Path, missing: str) -> None:
 
 
 def _describe_file(path: Path) -> dict[str, Any]:
-    return {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
-
-
-def sha256_of(path: Path) -> str:
-    """Of a file's bytes, in hexadecimal."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        for block in _chunks(file):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def _chunks(file: Any) -> Iterator[bytes]:
-    while block := file.read(1 << 20):
-        yield block
+    return {"bytes": path.stat().st_size, "sha256": digest_of_file(path)}
 
 
 def _manifest_hash(manifest: Mapping[str, Any]) -> str:

@@ -9,14 +9,14 @@ from typing import Any
 
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import DataError
-from xmtc.core.provenance import Provenance, fingerprint
+from xmtc.core.provenance import Provenance
 from xmtc.data.read import read_dataset
 
 
 def source_of(path: str | Path, dataset: Dataset, **reading: Any) -> Provenance:
     """What a model remembers of data that was read with these keywords of `read_dataset`."""
     where = str(Path(path).absolute())
-    return Provenance(where, **reading, texts=len(dataset), sha256=fingerprint(dataset))
+    return Provenance(where, **reading, texts=len(dataset), sha256=dataset.fingerprint)
 
 
 def read_again(sources: Sequence[Provenance]) -> Dataset:
@@ -26,7 +26,7 @@ def read_again(sources: Sequence[Provenance]) -> Dataset:
             "the model does not say where its training data is: it was trained on data in memory "
             "or by an older xmtc. Give the data with train=..."
         )
-    return reduce(Dataset.joined, map(_read, sources))
+    return reduce(Dataset.concat, map(_read, sources))
 
 
 def check_same(known: Sequence[Provenance], given: Sequence[Provenance]) -> None:
@@ -46,7 +46,7 @@ def _read(source: Provenance) -> Dataset:
             "Say where it is now with train=..."
         )
     dataset = read_dataset(source.path, **source.reading())
-    if len(dataset) != source.texts or fingerprint(dataset) != source.sha256:
+    if len(dataset) != source.texts or dataset.fingerprint != source.sha256:
         found = f"{len(dataset):,} texts" if len(dataset) != source.texts else "other content"
         raise DataError(
             f"the model was trained on {source}, but the file now has {found}. Give the data it "

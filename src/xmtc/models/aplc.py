@@ -7,19 +7,18 @@ gates; a text is taught and asked only the tails that matter for it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from xmtc.core import config as settings
-from xmtc.core import run
 from xmtc.core.arrays import Allowed, Csr, Floats, Inputs, Ints, as_csr, csr
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
+from xmtc.core.run import NO_RUN, Run, training_key
 from xmtc.models.holdout import metrics_of, require_texts, split_validation
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.adaptive_scorer import AdaptiveScorer, Shape, cluster_sizes, load_scorer
@@ -188,24 +187,24 @@ class Aplc:
         return Aplc(config, encoder, scorer, parts.labels, parts.trained_on)
 
 
-def train(dataset: Dataset, config: Config) -> Aplc:
+def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> Aplc:
     """Sort the labels by frequency, then teach encoder and output layer together."""
     require_neural(KIND)
     require_texts(dataset.inputs, KIND)
     from xmtc.neural.devices import seeded
 
     learned, held_out = split_validation(dataset, config.training)
-    with seeded(config.training.seed), run.cache() as cache:
-        model = _taught(learned, held_out, config, cache)
+    with seeded(config.training.seed), run.with_cache() as cached:
+        model = _taught(learned, held_out, config, cached)
     model.encoder.finish()
     return replace(model, trained_on=dataset.trained_on())
 
 
-def _taught(dataset: Dataset, held_out: Dataset | None, config: Config, cache: Path) -> Aplc:
+def _taught(dataset: Dataset, held_out: Dataset | None, config: Config, run: Run) -> Aplc:
     from xmtc.neural.training.prepared import fine_tune, prepare
 
-    key = run.key_of(settings.to_dict(config), dataset)
-    lesson = prepare(dataset.texts, config.encoder, config.training, cache, key, config.standardise)
+    key = training_key(settings.to_dict(config), dataset)
+    lesson = prepare(dataset.texts, config.encoder, config.training, run, key, config.standardise)
     order = by_frequency(dataset.relevant)
     relevant = _by_rank(dataset.relevant, order)
     head = _head(relevant, lesson.encoder.dim, config)

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from xmtc.core import config as settings
-from xmtc.core import run
 from xmtc.core.arrays import Allowed, Floats, Inputs
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts
 from xmtc.core.ranking import Ranking
+from xmtc.core.run import NO_RUN, Run, training_key
 from xmtc.core.tree import LabelTree
 from xmtc.labels.label_text import are_codes, label_texts
 from xmtc.models import lightxml
@@ -161,7 +160,7 @@ class Gudn:
         return Gudn(config, ranker, parts.trained_on, middle, taught)
 
 
-def train(dataset: Dataset, config: Config) -> Gudn:
+def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> Gudn:
     """Cluster the labels where there are many, then teach from texts and from label texts."""
     require_neural(KIND)
     require_texts(dataset.inputs, KIND)
@@ -170,8 +169,8 @@ def train(dataset: Dataset, config: Config) -> Gudn:
     _warn_of_codes(dataset.labels, config.guides)
     learned, held_out = split_validation(dataset, config.training)
     tree = label_tree(learned, config.unguided())
-    with seeded(config.training.seed), run.cache() as cache:
-        ranker = _taught(learned, held_out, tree, config, cache)
+    with seeded(config.training.seed), run.with_cache() as cached:
+        ranker = _taught(learned, held_out, tree, config, cached)
     ranker.encoders[0].finish()
     seen = dataset.trained_on()
     some = np.linspace(0, len(learned) - 1, min(SOME, len(learned))).astype(int)
@@ -202,19 +201,19 @@ def with_labels(model: Gudn, labels: LabelSpace, vectors: Floats, seen: TrainedO
 
 
 def _taught(
-    dataset: Dataset, held_out: Dataset | None, tree: LabelTree, config: Config, cache: Path
+    dataset: Dataset, held_out: Dataset | None, tree: LabelTree, config: Config, run: Run
 ) -> LightXML:
     from xmtc.neural.training.prepared import fine_tune, prepare
 
     plain = config.unguided()
     labels = dataset.labels
     texts = label_texts(labels, config.guides.say, config.guides.underscores)
-    key = run.key_of({**settings.to_dict(config), "said": texts}, dataset)
+    key = training_key({**settings.to_dict(config), "said": texts}, dataset)
     lesson = prepare(
         dataset.texts,
         config.encoder,
         config.training,
-        cache,
+        run,
         key,
         config.standardise,
         config.guides.pooler,
@@ -247,7 +246,7 @@ def _guided(task: LabelTask, lesson: Prepared, said: list[str], guides: GuideCon
         network = OneHot(len(said), encoder.dim, width).to(device())
         side = OneHotSide(network, task.relevant)
     else:
-        side = text_side(lesson.source, encoder, said, task.relevant, guides, lesson.cache)
+        side = text_side(lesson.source, encoder, said, task.relevant, guides, lesson.run.cache)
     return GuidedTask(task, side, guides)
 
 

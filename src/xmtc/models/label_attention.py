@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from xmtc.core import config as settings
-from xmtc.core import run
 from xmtc.core.arrays import Allowed, Array, Csr, Inputs, Ints, row_of_each_entry
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
@@ -26,6 +23,7 @@ from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.progress import track
 from xmtc.core.ranking import NO_LABEL, Ranking
+from xmtc.core.run import NO_RUN, Run, training_key
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
 from xmtc.evaluation.report import evaluate_ranking
@@ -211,7 +209,7 @@ class LabelAttention:
         return LabelAttention(config, encoders, tree, scorers, parts.labels, parts.trained_on)
 
 
-def train(dataset: Dataset, config: Config) -> LabelAttention:
+def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> LabelAttention:
     """Cluster the labels where there are many, then teach one level after the other, top down."""
     require_neural(KIND)
     require_texts(dataset.inputs, KIND)
@@ -219,22 +217,22 @@ def train(dataset: Dataset, config: Config) -> LabelAttention:
 
     learned, held_out = split_validation(dataset, config.training)
     tree = _label_tree(learned, config)
-    with seeded(config.training.seed), run.cache() as cache:
-        encoders, scorers = _taught(learned, held_out, tree, config, cache)
+    with seeded(config.training.seed), run.with_cache() as cached:
+        encoders, scorers = _taught(learned, held_out, tree, config, cached)
     for encoder in encoders:
         encoder.finish()
     return LabelAttention(config, encoders, tree, scorers, dataset.labels, dataset.trained_on())
 
 
 def _taught(
-    dataset: Dataset, held_out: Dataset | None, tree: LabelTree, config: Config, cache: Path
+    dataset: Dataset, held_out: Dataset | None, tree: LabelTree, config: Config, run: Run
 ) -> tuple[tuple[TextEncoder, ...], tuple[AttentionScorer, ...]]:
     from xmtc.neural.training.attention_loss import AttendedTask
     from xmtc.neural.training.loop import fit
     from xmtc.neural.training.prepared import prepare
 
-    key = run.key_of(settings.to_dict(config), dataset)
-    lesson = prepare(dataset.texts, config.encoder, config.training, cache, key)
+    key = training_key(settings.to_dict(config), dataset)
+    lesson = prepare(dataset.texts, config.encoder, config.training, run, key)
     encoders: list[TextEncoder] = []
     scorers: list[AttentionScorer] = []
     head: Head | None = None
@@ -254,8 +252,7 @@ def _taught(
             return _metrics(encoders, [*scorers, head.scorer(level)], tree, held_out, config.beam)
 
         task = AttendedTask(lesson.task(head, relevant, config.dropout, measure), children, opened)
-        with run.below(f"level{level}") if level else nullcontext():
-            fit(task, config.training, lesson.key)
+        fit(task, config.training, lesson.key, run.below(f"level{level}") if level else run)
         encoders[-1].eval()
         scorers.append(head.scorer(level))
     return tuple(encoders), tuple(scorers)

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from xmtc.core import config as settings
-from xmtc.core import run
 from xmtc.core.arrays import Allowed, Array, Floats, Inputs
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
+from xmtc.core.run import NO_RUN, Run, training_key
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
 from xmtc.labels.trees import TreeConfig, balanced_tree
@@ -230,7 +229,7 @@ class LightXML:
         return LightXML(config, encoders, tree, scorers, parts.labels, parts.trained_on)
 
 
-def train(dataset: Dataset, config: Config) -> LightXML:
+def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> LightXML:
     """Cluster the labels where there are many, then teach encoder and output layers together."""
     require_neural(KIND)
     require_texts(dataset.inputs, KIND)
@@ -238,20 +237,20 @@ def train(dataset: Dataset, config: Config) -> LightXML:
 
     learned, held_out = split_validation(dataset, config.training)
     tree = label_tree(learned, config)
-    with seeded(config.training.seed), run.cache() as cache:
-        model = _taught(learned, held_out, tree, config, cache)
+    with seeded(config.training.seed), run.with_cache() as cached:
+        model = _taught(learned, held_out, tree, config, cached)
     for encoder in model.encoders:
         encoder.finish()
     return replace(model, trained_on=dataset.trained_on())
 
 
 def _taught(
-    dataset: Dataset, held_out: Dataset | None, tree: LabelTree, config: Config, cache: Path
+    dataset: Dataset, held_out: Dataset | None, tree: LabelTree, config: Config, run: Run
 ) -> LightXML:
     from xmtc.neural.training.prepared import fine_tune, prepare
 
-    key = run.key_of(settings.to_dict(config), dataset)
-    lesson = prepare(dataset.texts, config.encoder, config.training, cache, key, config.standardise)
+    key = training_key(settings.to_dict(config), dataset)
+    lesson = prepare(dataset.texts, config.encoder, config.training, run, key, config.standardise)
     head = output_layers(dataset, tree, lesson.encoder.dim, config)
     encoders = [lesson.encoder]
 
@@ -280,8 +279,8 @@ def _taught(
     lesson.encoder.requires_grad_(False)
     head.teach("labels")
     labels = second.task(head, dataset.relevant, config.dropout, measure)
-    with run.below("discriminator"):
-        fine_tune(second, replace(labels, chooser=task.source))
+    second = replace(second, run=run.below("discriminator"))
+    fine_tune(second, replace(labels, chooser=task.source))
     return model()
 
 

@@ -18,6 +18,7 @@ from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
+from xmtc.core.run import NO_RUN, Run
 from xmtc.core.tree import LabelTree
 from xmtc.data.hierarchy import read_parents
 from xmtc.kernels.merge_rankings import mean_scores
@@ -178,7 +179,7 @@ class LinearTree:
         return LinearTree(config, encoder, forests, parts.labels, parts.trained_on, terms)
 
 
-def train(dataset: Dataset, config: Config) -> LinearTree:
+def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> LinearTree:
     """Describe the labels by their texts, cluster them, learn the classifiers of each tree."""
     encoder, features = learn_encoder(dataset, config.text)
     features = top_terms(features, config.text_terms)

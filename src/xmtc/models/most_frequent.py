@@ -11,6 +11,7 @@ from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts
 from xmtc.core.ranking import Ranking
+from xmtc.core.run import NO_RUN, Run
 from xmtc.kernels.topk import best
 
 KIND = "most_frequent"
@@ -52,6 +53,6 @@ class MostFrequent:
         return MostFrequent(parts.labels, parts.trained_on)
 
 
-def train(dataset: Dataset, config: Config) -> MostFrequent:
+def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> MostFrequent:
     """Count the labels."""
     return MostFrequent(dataset.labels, dataset.trained_on())

@@ -10,6 +10,7 @@ from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
+from xmtc.core.run import NO_RUN, Run
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
 from xmtc.linear.explain import Evidence, of_label
@@ -70,7 +71,7 @@ class OneVsAll:
         return OneVsAll(config, encoder, scorer, parts.labels, parts.trained_on)
 
 
-def train(dataset: Dataset, config: Config) -> OneVsAll:
+def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> OneVsAll:
     """Encode the texts, then learn every label against all the others."""
     encoder, features = learn_encoder(dataset, config.text)
     scorer = LinearScorer(*train_one_vs_all(features, dataset.relevant, config.svm))

@@ -16,6 +16,7 @@ from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts
 from xmtc.core.ranking import Ranking
+from xmtc.core.run import NO_RUN, Run
 from xmtc.models import lightxml
 from xmtc.models.holdout import require_texts
 from xmtc.models.lightxml import LightXML
@@ -111,9 +112,9 @@ class XmlCnn:
         return XmlCnn(config, replace(LightXML.from_parts(inner), kind=KIND), parts.trained_on)
 
 
-def train(dataset: Dataset, config: Config) -> XmlCnn:
+def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> XmlCnn:
     """Teach the encoder and the output layer together."""
     require_neural(KIND)
     require_texts(dataset.inputs, KIND)
-    ranker = replace(lightxml.train(dataset, config.plain()), kind=KIND)
+    ranker = replace(lightxml.train(dataset, config.plain(), run), kind=KIND)
     return XmlCnn(config, ranker, ranker.trained_on)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from xmtc.core.errors import DataError
+from xmtc.core.progress import track
 from xmtc.data.bad_lines import BadLine, BadLines, excerpt
 from xmtc.data.lines import BROKEN_GZIP, broken_gzip, first_lines, open_bytes
 

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from xmtc.core import run
 from xmtc.core.interfaces import Model
 
 TRIED = "tried.json"  # in the folder of the run: what was tried, and why what was kept was kept
@@ -35,15 +34,15 @@ class Choice:
     kept: str
     why: str
 
-    def write(self) -> None:
+    def write(self, folder: Path | None) -> None:
         """Into the folder of the run, where there is one; without the model."""
-        folder = run.folder()
         if folder is not None:
             said = {
                 "tried": [asdict(each) for each in self.tried],
                 "kept": self.kept,
                 "why": self.why,
             }
+            folder.mkdir(parents=True, exist_ok=True)
             (folder / TRIED).write_text(json.dumps(said, indent=1), encoding="utf-8")
 
 

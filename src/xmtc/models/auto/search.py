@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from xmtc.core import config as settings
-from xmtc.core import run
 from xmtc.core.arrays import Floats
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import MissingExtra, StoreError, XmtcError, memory_errors, require
 from xmtc.core.interfaces import Model
+from xmtc.core.run import NO_RUN, Run, training_key
 from xmtc.evaluation.report import evaluate_ranking
 from xmtc.models import lightxml, linear_tree, one_vs_all
 from xmtc.models.auto.report import FIGURES, Choice, Tried, reason, said_of
@@ -89,12 +88,12 @@ class Config:
         require(self.seed >= 0, "seed", self.seed, "must be 0 or more")
 
 
-def train(dataset: Dataset, config: Config) -> Model:
+def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> Model:
     """The best model that the time allows. A run that is kept says in tried.json what was tried."""
-    return choose(dataset, config).model
+    return choose(dataset, config, run).model
 
 
-def choose(dataset: Dataset, config: Config) -> Choice:
+def choose(dataset: Dataset, config: Config, run: Run = NO_RUN) -> Choice:
     """The same, with what was tried and why the best was kept."""
     reason = _nothing_to_compare(dataset, config)
     if reason:
@@ -102,9 +101,9 @@ def choose(dataset: Dataset, config: Config) -> Choice:
         tried = Tried(TREE, spent.seconds / 60, {})
         choice = Choice(model, (tried,), TREE, reason)
     else:
-        with ExitStack() as stack:
-            choice = Search(dataset, config, stack).choice()
-    choice.write()
+        with run.with_cache() as cached:
+            choice = Search(dataset, config, cached).choice()
+    choice.write(run.folder)
     return choice
 
 
@@ -127,14 +126,15 @@ class Search:
     What is finished is kept in the run's folder: a search that was killed goes on after it.
     """
 
-    def __init__(self, dataset: Dataset, config: Config, stack: ExitStack) -> None:
+    def __init__(self, dataset: Dataset, config: Config, run: Run) -> None:
         self.dataset = replace(dataset, validation=None)
         self.config = config
         self.rows, self.held_out = parts_of(dataset, config)
         self.taught = self.dataset.take(self.rows)
         self.learns_all = dataset.validation is None  # in the end, the texts held out too
-        self.cache = stack.enter_context(run.cache())
-        self.memory = Memory.of(run.key_of(settings.to_dict(config), dataset))
+        self.run = run
+        self.cache = run.cache
+        self.memory = Memory.of(training_key(settings.to_dict(config), dataset), run)
         self.members: dict[str, Model] = {}
         self.answers: dict[str, Model] = {}  # the same, with their rankings at hand
         self.tried: list[Tried] = []
@@ -373,8 +373,8 @@ class Search:
 
     def _taught(self, name: str, epochs: int) -> Model:
         module = LEARNERS[name]
-        with run.below(module.KIND):
-            model: Model = module.train(self.taught, with_epochs(self._learner(name), epochs))
+        config = with_epochs(self._learner(name), epochs)
+        model: Model = module.train(self.taught, config, self.run.below(module.KIND))
         return model
 
     @property

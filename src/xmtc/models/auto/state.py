@@ -13,14 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from xmtc.core import run, store
+from xmtc.core import store
 from xmtc.core.arrays import Allowed, Inputs, Longs
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import ConfigError, StoreError
+from xmtc.core.files import written
 from xmtc.core.interfaces import Model
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts
 from xmtc.core.ranking import Ranking
+from xmtc.core.run import Run, trial_run
 from xmtc.models import catalog
 from xmtc.models.ensemble import model as ensemble
 from xmtc.models.xr_transformer import model as xr_transformer
@@ -63,16 +65,15 @@ class Memory:
     started: float = field(default_factory=time.monotonic)
 
     @staticmethod
-    def of(key: str) -> Memory:
+    def of(key: str, run: Run) -> Memory:
         """That of an unfinished search with this key, else an empty one."""
-        place = run.folder()
-        if place is None:
+        if run.checkpoints is None:
             return Memory(None, {"seconds": 0.0})
-        folder = place / run.CHECKPOINTS / "search"
+        folder = run.checkpoints / "search"
         said = _said(folder / "memory.json")
         if said.get("key", key) != key:
             raise ConfigError(
-                f"{place} holds an unfinished search with other settings or other data, or of "
+                f"{run.folder} holds an unfinished search with other settings or other data, or of "
                 "another version of xmtc. Start it with the same command to finish it, or delete "
                 "the folder."
             )
@@ -112,9 +113,8 @@ class Memory:
         self.said["seconds"] = self.seconds()
         self.started = time.monotonic()
         if self.folder is not None:
-            draft = self.folder / "memory.partial"
-            draft.write_text(json.dumps(self.said), encoding="utf-8")
-            draft.replace(self.folder / "memory.json")
+            with written(self.folder / "memory.json") as draft:
+                draft.write_text(json.dumps(self.said), encoding="utf-8")
 
 
 def parts_of(dataset: Dataset, config: Any) -> tuple[Longs, Dataset]:
@@ -142,8 +142,8 @@ def learning_speed(
     few = some.take(range(min(8, len(some))))
 
     def seconds(texts: Dataset, epochs: int) -> float:
-        with run.tried_out(cache):
-            return timed(lambda: module.train(texts, with_epochs(config, epochs)))[1].seconds
+        with trial_run(cache) as run:
+            return timed(lambda: module.train(texts, with_epochs(config, epochs), run))[1].seconds
 
     seconds(few, 1)  # what is imported and compiled first is not counted
     least = seconds(few, 1)

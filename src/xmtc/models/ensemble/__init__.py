@@ -1,5 +1,5 @@
 """ensemble: several trained models that answer as one."""
 
-from xmtc.models.ensemble.model import Config, Ensemble, train
+from xmtc.models.ensemble.model import Config, Ensemble, learned, of, train
 
-__all__ = ["Config", "Ensemble", "train"]
+__all__ = ["Config", "Ensemble", "learned", "of", "train"]

@@ -18,7 +18,6 @@ from typing import Any, Literal
 import numpy as np
 
 from xmtc.core import config as settings
-from xmtc.core import run
 from xmtc.core.arrays import Allowed, Array, Inputs, Ints
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import ConfigError, DataError, StoreError, require
@@ -28,6 +27,7 @@ from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.progress import track
 from xmtc.core.provenance import provenance_from_dict
 from xmtc.core.ranking import Ranking
+from xmtc.core.run import NO_RUN, Run
 from xmtc.core.threads import blocks
 from xmtc.evaluation.report import evaluate_ranking
 from xmtc.linear.explain import Evidence
@@ -262,7 +262,7 @@ def learn_weights(members: Sequence[Model], validation: Dataset, config: Config)
     return searched(figure, len(plain.members))
 
 
-def train(dataset: Dataset, config: Config) -> Ensemble:
+def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> Ensemble:
     """Train one member of each kind with its default settings, then combine them."""
     held_out = None
     require(
@@ -278,8 +278,7 @@ def train(dataset: Dataset, config: Config) -> Ensemble:
     members = []
     for place, kind in enumerate(config.kinds):
         module = catalog.module_of(kind)
-        with run.below(f"member{place}"):
-            members.append(module.train(dataset, module.Config()))
+        members.append(module.train(dataset, module.Config(), run.below(f"member{place}")))
     if held_out is None or not held_out.relevant.nnz:
         return of(members, config)
     return learned(members, held_out, config)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -18,6 +17,7 @@ from scipy.special import expit
 from xmtc.core.arrays import Allowed, Array, Csr, Floats
 from xmtc.core.parts import Parts
 from xmtc.core.ranking import NO_LABEL, NO_SCORE, Ranking
+from xmtc.core.run import Run
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
 from xmtc.evaluation.report import evaluate_ranking
@@ -134,7 +134,7 @@ def neural_matcher(
     relevant: Csr,
     held_out: tuple[Sequence[str], Csr] | None,
     how: Teaching,
-    cache: Path,
+    run: Run,
     key: str,
 ) -> tuple[NeuralMatcher, Callable[[], Floats]]:
     """The matcher, taught with (texts, clusters); and a way to its vectors of these very texts,
@@ -142,7 +142,7 @@ def neural_matcher(
     from xmtc.neural.training.head_warmup import text_vectors
     from xmtc.neural.training.prepared import fine_tune, prepare
 
-    lesson = prepare(texts, how.encoder, how.training, cache, key, how.standardise)
+    lesson = prepare(texts, how.encoder, how.training, run, key, how.standardise)
     head = _head(relevant, lesson.encoder.dim, how)
 
     def measure() -> dict[str, float]:
@@ -153,7 +153,7 @@ def neural_matcher(
         return figures(matcher.match(truth, matcher.read(asked), DEPTH, None), truth)
 
     fine_tune(lesson, lesson.task(head, relevant, how.dropout, measure))
-    return _matcher(lesson, head, how), partial(text_vectors, lesson.source, cache)
+    return _matcher(lesson, head, how), partial(text_vectors, lesson.source, run.cache)
 
 
 def _matcher(lesson: Prepared, head: Flat, how: Teaching) -> NeuralMatcher:

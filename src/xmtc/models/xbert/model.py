@@ -15,13 +15,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from xmtc.core import config as settings
-from xmtc.core import run
 from xmtc.core.arrays import Allowed, Array, Csr, Floats, Inputs, as_csr
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
+from xmtc.core.run import NO_RUN, Run, training_key
 from xmtc.core.tree import LabelTree
 from xmtc.linear.forest import Forest, WeightType
 from xmtc.linear.forest_store import forest_arrays, read_forest
@@ -179,7 +179,7 @@ class XBert:
         return XBert(config, words, ranker.tree, matcher, ranker, parts.labels, parts.trained_on)
 
 
-def train(dataset: Dataset, config: Config) -> XBert:
+def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> XBert:
     """Index, match, rank: each stage is kept in the run's folder, where there is one."""
     require_texts(dataset.inputs, KIND)
     if config.needs_neural:
@@ -193,9 +193,9 @@ def train(dataset: Dataset, config: Config) -> XBert:
     known = texts if dataset.validation is None else taught
     words, features = _words(known, texts, config)
     mine = features if known is texts else features[: len(known)]
-    tree = _indexed(known, words, mine, config)
-    matcher, vectors = _matched(texts, len(taught), len(known), words, features, tree, config)
-    ranker = _ranked(known, mine, vectors, matcher, clusters_of(tree), config)
+    tree = _indexed(known, words, mine, config, run)
+    matcher, vectors = _matched(texts, len(taught), len(known), words, features, tree, config, run)
+    ranker = _ranked(known, mine, vectors, matcher, clusters_of(tree), config, run)
     labels = dataset.labels
     seen = dataset.trained_on()
     return XBert(config, words, ranker.tree, matcher, ranker, labels, seen)
@@ -228,7 +228,7 @@ def variants(
     return tuple(settings.from_dict(Config, settings.merged(plain, each)) for each in changes)
 
 
-def _indexed(texts: Dataset, words: Tfidf, features: Csr, config: Config) -> LabelTree:
+def _indexed(texts: Dataset, words: Tfidf, features: Csr, config: Config, run: Run) -> LabelTree:
     """The first stage: halves of halves of the labels."""
 
     def make() -> dict[str, Array]:
@@ -236,7 +236,7 @@ def _indexed(texts: Dataset, words: Tfidf, features: Csr, config: Config) -> Lab
         return {f"level{level:02d}": parents for level, parents in enumerate(levels)}
 
     made = run.stage("index", _key(texts, config, _INDEX), make)
-    _say("index", levels=[len(made[name]) for name in sorted(made)])
+    _say(run, "index", levels=[len(made[name]) for name in sorted(made)])
     return LabelTree(tuple(made[name] for name in sorted(made)))
 
 
@@ -248,6 +248,7 @@ def _matched(
     features: Csr,
     tree: LabelTree,
     config: Config,
+    run: Run,
 ) -> tuple[Matcher, Floats | None]:
     """The second stage: the matcher, and its vectors of known texts where the ranker needs them.
 
@@ -263,18 +264,18 @@ def _matched(
             read = features[:taught]
             truth = clusters[:taught]
             return match.linear_matcher(read, truth, upper, config.svm).to_arrays("matcher")
-        return _taught(texts, taught, known, clusters, config, key)
+        return _taught(texts, taught, known, clusters, config, run, key)
 
     made = run.stage("matcher-and-vectors" if config.reads_vectors else "matcher", key, make)
     parts = Parts({}, texts.labels, texts.trained_on(), made)
     matcher = _saved_matcher(parts, config, words, clusters.shape[1])
     vectors: Floats | None = made.get("vectors")
-    _say("matcher", figures=_judged(matcher, texts, taught, features, clusters))
+    _say(run, "matcher", figures=_judged(matcher, texts, taught, features, clusters, run))
     return matcher, vectors
 
 
 def _taught(
-    texts: Dataset, taught: int, known: int, clusters: Csr, config: Config, key: str
+    texts: Dataset, taught: int, known: int, clusters: Csr, config: Config, run: Run, key: str
 ) -> dict[str, Array]:
     """A neural matcher as arrays, with its vectors of the known texts where somebody needs them."""
     from xmtc.neural.devices import seeded
@@ -290,8 +291,8 @@ def _taught(
         config.standardise,
         config.start_at_frequency,
     )
-    with seeded(config.training.seed), run.cache() as cache:
-        matcher, read = match.neural_matcher(mine, clusters[:taught], held_out, how, cache, key)
+    with seeded(config.training.seed), run.with_cache() as cached:
+        matcher, read = match.neural_matcher(mine, clusters[:taught], held_out, how, cached, key)
         vectors = {}
         if config.reads_vectors:  # before it is finished: all of them exact, also with int8
             more = matcher.encoder.eval().encode(texts.texts[taught:known])
@@ -300,18 +301,18 @@ def _taught(
         return {**matcher.to_arrays("matcher"), **vectors}
 
 
-def _say(stage: str, **more: Any) -> None:
+def _say(run: Run, stage: str, **more: Any) -> None:
     """That a stage is done, into the run's log."""
-    if run.folder() is not None:
-        Log(run.folder()).write(stage=stage, **more)
+    if run.folder is not None:
+        Log(run.folder).write(stage=stage, **more)
 
 
 def _judged(
-    matcher: Matcher, texts: Dataset, taught: int, features: Csr, clusters: Csr
+    matcher: Matcher, texts: Dataset, taught: int, features: Csr, clusters: Csr, run: Run
 ) -> dict[str, float]:
     """How good the matcher is on the texts that were held out, if any were and somebody reads."""
     others = texts.texts[taught:]
-    if run.folder() is None or not others:
+    if run.folder is None or not others:
         return {}
     matched = matcher.match(features[taught:], matcher.read(others), match.DEPTH, None)
     return match.figures(matched, clusters[taught:])
@@ -324,6 +325,7 @@ def _ranked(
     matcher: Matcher,
     tree: LabelTree,
     config: Config,
+    run: Run,
 ) -> Forest:
     """The third stage: a classifier for each label, against those that the matcher leads there."""
     matched = Ranking.empty(0, config.beam)
@@ -332,7 +334,7 @@ def _ranked(
     joint = _features(features, vectors, config)
     how = (config.svm, config.negatives, matched, config.weights)
     ranker = train_leaves(joint, texts.relevant, tree, *how)
-    _say("ranker", texts=len(texts), features=joint.shape[1])
+    _say(run, "ranker", texts=len(texts), features=joint.shape[1])
     return ranker
 
 
@@ -356,7 +358,7 @@ def _key(texts: Dataset, config: Config, names: Sequence[str], **more: int) -> s
     readers += [config.encoder.name] if "encoder" in names and config.matcher == "neural" else []
     if readers:  # another encoder may lie in the same folder by now
         known["fingerprints"] = [fingerprint(name) for name in readers]
-    return run.key_of(known, texts)
+    return training_key(known, texts)
 
 
 def _saved_matcher(parts: Parts, config: Config, words: Tfidf, clusters: int) -> Matcher:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
-from xmtc.core import run
 from xmtc.core.arrays import Csr, Floats, Ints, as_csr, csr
 from xmtc.core.dataset import Dataset
 from xmtc.core.ranking import NO_LABEL, Ranking
@@ -85,8 +84,7 @@ class Course:
         for level, many in enumerate(epochs):
             tree = LabelTree(self.tree.parents[: level + 1])
             if many:
-                with run.below(f"level{level}"):
-                    vectors = self._learned(tree, vectors, guessed, many)
+                vectors = self._learned(tree, vectors, guessed, many)
             if level + 1 < levels and any(epochs[level + 1 :]):
                 guessed = self._guess(tree, vectors)
         return vectors
@@ -106,8 +104,13 @@ class Course:
         task = lesson.task(
             head, active, self.config.dropout, lambda: self._measured(tree, head, guessed)
         )
-        fit(task, replace(lesson.training, epochs=epochs), lesson.key)
-        return text_vectors(lesson.source, lesson.cache)
+        fit(
+            task,
+            replace(lesson.training, epochs=epochs),
+            lesson.key,
+            lesson.run.below(f"level{level}"),
+        )
+        return text_vectors(lesson.source, lesson.run.cache)
 
     def _bootstrapped(self, tree: LabelTree, vectors: Floats) -> Active:
         """An output layer that begins as the linear classifiers of what the vectors tell now."""

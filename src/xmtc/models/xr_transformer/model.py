@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xmtc.core import config as settings
-from xmtc.core import run
 from xmtc.core.arrays import Allowed, Csr, Floats, Inputs, unit_rows
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
+from xmtc.core.run import NO_RUN, Run, training_key
 from xmtc.labels.trees import TreeConfig
 from xmtc.linear.explain import Evidence, of_path
 from xmtc.linear.forest import Forest, flat_forest
@@ -274,18 +274,18 @@ class XRTransformer:
         return XRTransformer(config, words, encoder, forests, parts.labels, parts.trained_on)
 
 
-def train(dataset: Dataset, config: Config) -> XRTransformer:
+def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> XRTransformer:
     """Teach the encoder, if it is to be taught; then learn linear trees on words and vectors."""
     require_neural(KIND)
     require_texts(dataset.inputs, KIND)
     from xmtc.neural.devices import seeded
 
-    with seeded(config.training.seed), run.cache() as cache:
+    with seeded(config.training.seed), run.with_cache() as cached:
         if not config.training.epochs or not len(dataset):
             dataset = without_validation(dataset, "training.epochs=0")
-            return of_vectors(dataset, *read(dataset, config, cache), config)
+            return of_vectors(dataset, *read(dataset, config, cached.cache), config)
         taught, held_out = split_validation(dataset, config.training)
-        encoder, vectors = _taught_encoder(taught, held_out, config, cache)
+        encoder, vectors = _taught_encoder(taught, held_out, config, cached)
         if held_out is not None and held_out is not dataset.validation:
             # From here on they are texts like others.
             vectors = np.concatenate([vectors, encoder.eval().encode(held_out.texts)])
@@ -377,19 +377,19 @@ def read(
 
 
 def _taught_encoder(
-    dataset: Dataset, held_out: Dataset | None, config: Config, cache: Path
+    dataset: Dataset, held_out: Dataset | None, config: Config, run: Run
 ) -> tuple[TextEncoder, Floats]:
     from xmtc.neural.training.prepared import prepare
 
     key = _key(dataset, config)
-    lesson = prepare(dataset.texts, config.encoder, config.training, cache, key, standardise=True)
+    lesson = prepare(dataset.texts, config.encoder, config.training, run, key, standardise=True)
     return lesson.encoder, Course(dataset, held_out, config, lesson).taught()
 
 
 def _key(dataset: Dataset, config: Config) -> str:
     """Of all that a taught encoder depends on."""
     known = settings.to_dict(config)
-    return run.key_of({name: known[name] for name in known if name not in FLAT}, dataset)
+    return training_key({name: known[name] for name in known if name not in FLAT}, dataset)
 
 
 def _label_vectors(

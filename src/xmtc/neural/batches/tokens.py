@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from xmtc.core.arrays import Ints, Longs, starts_of
-from xmtc.core.files import draft_of
+from xmtc.core.files import written
 from xmtc.core.progress import track
 from xmtc.core.threads import blocks
 
@@ -99,20 +98,16 @@ def tokenised(texts: Sequence[str], tokenizer: Any, cut: Cut, cache: Path) -> To
     folder = cache / f"tokens-{_key(texts, tokenizer, cut)}"
     if not folder.exists():
         tokens = tokenise(texts, tokenizer, cut)
-        draft = draft_of(folder)
-        draft.mkdir()
-        for name in ("ids", "starts", "first"):
-            np.save(draft / f"{name}.npy", getattr(tokens, name))
-        _put(draft, folder)
+        try:
+            with written(folder) as draft:
+                draft.mkdir()
+                for name in ("ids", "starts", "first"):
+                    np.save(draft / f"{name}.npy", getattr(tokens, name))
+        except OSError:
+            if not folder.exists():  # else another process made the same
+                raise
     names = ("ids", "starts", "first")
     return Tokens(*(np.load(folder / f"{name}.npy", mmap_mode="r") for name in names))
-
-
-def _put(draft: Path, folder: Path) -> None:
-    try:
-        draft.rename(folder)
-    except OSError:  # another process made the same
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _key(texts: Sequence[str], tokenizer: Any, cut: Cut) -> str:

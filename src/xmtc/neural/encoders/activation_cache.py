@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from xmtc.core.arrays import Longs
-from xmtc.core.files import draft_of
+from xmtc.core.files import written
 from xmtc.neural.batches.tokens import Tokens
 
 SIZE = 16  # bytes that tell tokens apart
@@ -73,9 +73,8 @@ def _note(index: Path, made_of: Sequence[bytes], starts: Longs) -> None:
     entries = np.empty(len(made_of), INDEX)
     entries["made_of"] = np.frombuffer(b"".join(made_of), f"V{SIZE}")
     entries["start"] = starts
-    draft = draft_of(index)
-    entries.tofile(draft)
-    draft.replace(index)
+    with written(index) as draft:
+        entries.tofile(draft)
 
 
 def _digest(content: bytes) -> bytes:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from xmtc.core.arrays import Longs
-from xmtc.core.files import draft_of
+from xmtc.core.files import written
 from xmtc.neural.devices import in_precision, seeded, use_our_threads
 from xmtc.neural.encoders import transformer
 from xmtc.neural.encoders.frozen import Source
@@ -41,9 +41,8 @@ def _remembered(source: Source, batches: Sequence[Longs], cache: Path) -> dict[i
     path = cache / f"attention-{key[:32]}.json"
     if not path.exists():
         found = {size: _fastest(source, rows) for size, rows in typical.items()}
-        draft = draft_of(path)
-        draft.write_text(json.dumps(found), encoding="utf-8")
-        draft.replace(path)
+        with written(path) as draft:
+            draft.write_text(json.dumps(found), encoding="utf-8")
     known: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
     return {int(size): way for size, way in known.items()}
 

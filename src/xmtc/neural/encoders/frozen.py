@@ -15,7 +15,7 @@ import torch
 
 from xmtc.core.arrays import Array, Longs
 from xmtc.core.errors import StoreError
-from xmtc.core.files import draft_of
+from xmtc.core.files import written
 from xmtc.core.progress import track
 from xmtc.neural.batches.grouping import sorted_batches
 from xmtc.neural.batches.layout import Batch
@@ -174,14 +174,8 @@ def _states(
     """Those of all pieces, and where each piece's begin; read unless they are kept."""
 
     def read(path: Path) -> Longs:
-        draft = draft_of(path)
-        try:
-            with in_precision(precision):
-                starts = _fill(draft, encoder, frozen, tokens)
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)  # gigabytes
-        return starts
+        with written(path) as draft, in_precision(precision):
+            return _fill(draft, encoder, frozen, tokens)
 
     path, places = activation_cache.found_or_made(
         cache, f"states-{below}", activation_cache.pieces_of(tokens), read

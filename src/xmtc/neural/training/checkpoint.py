@@ -6,7 +6,6 @@ One safetensors file each, written beside its place and renamed there: whole or 
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from xmtc.core.errors import ConfigError, StoreError
+from xmtc.core.files import written
 
 KEPT = 2  # the newest, and the one before in case the disk loses a file
 
@@ -73,7 +73,7 @@ def newest(
             continue  # the disk lost it; the one before is there
         if progress.key != key:
             raise ConfigError(
-                f"{folder.parent} holds an unfinished training with other settings or other data. "
+                f"{folder} holds an unfinished training with other settings or other data. "
                 "Start it with the same command to finish it, or delete the folder."
             )
         if progress.number <= last:
@@ -83,19 +83,12 @@ def newest(
 
 def write_tensors(path: Path, tensors: dict[str, torch.Tensor], about: dict[str, str]) -> None:
     """One file, whole or not at all."""
-    draft = path.with_suffix(".partial")
-    try:
-        with _as_errors_of_ours(path):
-            save_file({name: value.contiguous() for name, value in tensors.items()}, draft, about)
-            with draft.open("rb") as file:
-                os.fsync(file.fileno())
-            draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with _as_store_errors(path), written(path) as draft:
+        save_file({name: value.contiguous() for name, value in tensors.items()}, draft, about)
 
 
 @contextmanager
-def _as_errors_of_ours(path: Path) -> Iterator[None]:
+def _as_store_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, SafetensorError) as error:

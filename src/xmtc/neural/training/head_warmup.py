@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from xmtc.core import run
 from xmtc.core.arrays import Array, Csr, Longs
-from xmtc.core.files import draft_of
+from xmtc.core.files import written
 from xmtc.core.progress import track
+from xmtc.core.run import Run
 from xmtc.core.threads import blocks
 from xmtc.neural.batches.grouping import shuffled_batches, sorted_batches
 from xmtc.neural.devices import device, in_precision
@@ -76,6 +76,7 @@ def warm_up_head(
     task: LabelTask | GuidedTask,
     vectors: Array,
     key: str,
+    run: Run,
     *,
     last: bool = False,
     choosing: Array | None = None,
@@ -101,9 +102,8 @@ def warm_up_head(
         validate_every=0,
     )
     task.net.dropout.train()
-    with run.below("head-last" if last else "head"):
-        head = HeadTask(task.net.head, task.net, vectors, task.relevant, config, choosing)
-        fit(head, config, key)
+    head = HeadTask(task.net.head, task.net, vectors, task.relevant, config, choosing)
+    fit(head, config, key, run.below("head-last" if last else "head"))
 
 
 def text_vectors(source: Source, cache: Path) -> Array:
@@ -131,16 +131,11 @@ def _put_together(source: Source, path: Path) -> None:
         for start, stop in blocks(count, BLOCK):
             _read_part(source, np.arange(start, stop), parts[start])
             advance(stop - start)
-    draft = draft_of(path)
-    shape = (count, source.encoder.dim)
-    try:
-        whole = room_for(draft, np.float32, shape)
+    with written(path) as draft:
+        whole = room_for(draft, np.float32, (count, source.encoder.dim))
         for start, stop in blocks(count, BLOCK):
             whole[start:stop] = np.load(parts[start])
         whole.flush()
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
     for part in parts.values():
         part.unlink(missing_ok=True)
 
@@ -148,9 +143,8 @@ def _put_together(source: Source, path: Path) -> None:
 def _read_part(source: Source, rows: Longs, path: Path) -> None:
     """These texts' vectors in a file of their own, unless it is there."""
     if not path.exists():
-        draft = draft_of(path, ".npy")
-        np.save(draft, _read(source, rows))
-        draft.rename(path)
+        with written(path) as draft:
+            np.save(draft, _read(source, rows))
 
 
 def _read(source: Source, rows: Longs) -> Array:

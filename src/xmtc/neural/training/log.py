@@ -18,6 +18,8 @@ class Log:
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
         self.board = _board(folder)
 
     def write(self, **values: Any) -> None:

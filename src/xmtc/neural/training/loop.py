@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from xmtc.core import run
 from xmtc.core.arrays import Longs
 from xmtc.core.errors import ConfigError
 from xmtc.core.progress import Advance, track
+from xmtc.core.run import Run
 from xmtc.neural import distributed
 from xmtc.neural.devices import device, in_precision, use_our_threads
 from xmtc.neural.settings import TrainingConfig
@@ -58,22 +58,31 @@ AfterStep = Callable[[Progress], None]
 
 
 def fit(
-    task: Task, config: TrainingConfig, key: str, after_step: AfterStep | None = None
+    task: Task,
+    config: TrainingConfig,
+    key: str,
+    run: Run,
+    after_step: AfterStep | None = None,
 ) -> list[dict[str, float]]:
     """Train the task's net in place; returns loss and metrics of each epoch.
 
-    key: of settings and data. Where a run is kept, an unfinished training with this key goes on.
+    key: of settings and data. An unfinished training with this key in the run's folder goes on.
     """
     use_our_threads()
     distributed.join()
-    return Training(task, config, key, after_step).run()
+    return Training(task, config, key, run, after_step).fit()
 
 
 class Training:
     """One training, from its first step or from its last checkpoint."""
 
     def __init__(
-        self, task: Task, config: TrainingConfig, key: str, after_step: AfterStep | None = None
+        self,
+        task: Task,
+        config: TrainingConfig,
+        key: str,
+        run: Run,
+        after_step: AfterStep | None = None,
     ) -> None:
         self.task = task
         self.config = config
@@ -85,11 +94,11 @@ class Training:
         self.best: dict[str, Tensor] = {}
         self.scaler = torch.amp.GradScaler(device().type, enabled=config.precision == "fp16")
         self.progress = Progress(f"{key} {distributed.place()}" if config.shard_labels else key)
-        self.folder = run.folder()
-        self.log = Log(self.folder if distributed.is_first() else None)
+        self.run = run
+        self.log = Log(run.folder if distributed.is_first() else None)
         self.saved_at = time.monotonic()
 
-    def run(self) -> list[dict[str, float]]:
+    def fit(self) -> list[dict[str, float]]:
         """All epochs that are left, then the weights that were best."""
         self._resume()
         config = self.config
@@ -259,7 +268,8 @@ class Training:
 
     def _checkpoint(self) -> None:
         self.saved_at = time.monotonic()
-        if self.folder is None or not (distributed.is_first() or self.config.shard_labels):
+        folder = self._checkpoints()
+        if folder is None or not (distributed.is_first() or self.config.shard_labels):
             return
         self.progress.averaged = self.average.count
         tensors = {f"net.{name}": value.detach() for name, value in learned(self.net)}
@@ -272,24 +282,27 @@ class Training:
         if self.scaler.is_enabled():
             state = self.scaler.state_dict()
             tensors["scale"] = torch.tensor([state[name] for name in SCALE], dtype=torch.float64)
-        checkpoint.write(self._checkpoints(self.folder), self.progress, tensors)
+        checkpoint.write(folder, self.progress, tensors)
 
     def _checkpoint_is_due(self) -> bool:
-        due = time.monotonic() - self.saved_at >= self.config.checkpoint_seconds
+        due = time.monotonic() - self.saved_at >= self.run.checkpoint_seconds
         # Where each writes its own rows, all write when all think so, after the same step.
         return bool(distributed.least(int(due))) if self.config.shard_labels else due
 
-    def _checkpoints(self, folder: Path) -> Path:
-        mine = self.config.shard_labels and not distributed.is_first()
-        return folder / run.CHECKPOINTS / (f"process-{distributed.rank()}" if mine else "")
+    def _checkpoints(self) -> Path | None:
+        """Where this process writes its checkpoints."""
+        own = self.config.shard_labels and not distributed.is_first()
+        run = self.run.below(f"process-{distributed.rank()}") if own else self.run
+        return run.checkpoints
 
     def _newest(self) -> tuple[Progress, dict[str, Tensor]] | None:
         """Where each process writes its own rows: the newest checkpoint that all of them have."""
-        if self.folder is None:
+        folder = self._checkpoints()
+        if folder is None:
             return None
         last = sys.maxsize
         while True:
-            found = checkpoint.newest(self._checkpoints(self.folder), self.progress.key, last)
+            found = checkpoint.newest(folder, self.progress.key, last)
             if not self.config.shard_labels:
                 return found
             common = distributed.least(found[0].number if found else -1)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from xmtc.core.arrays import Array, Csr
+from xmtc.core.run import Run
 from xmtc.neural.batches.tokens import Tokens, tokenised
 from xmtc.neural.devices import device
 from xmtc.neural.encoders.attention_autotune import use_fastest
@@ -31,7 +31,7 @@ class Prepared:
     vectors: Array | None  # (texts, dim) of the untaught encoder, where somebody wants them
     standard: Standard | None  # what output layers' vectors are brought to
     training: TrainingConfig
-    cache: Path
+    run: Run
     key: str  # of settings and data: an unfinished training with this key goes on
 
     def task(
@@ -40,16 +40,16 @@ class Prepared:
         """Encoder and output layer, to be taught together."""
         net = Net(self.source.encoder, head, dropout, self.standard).to(device())
         task = LabelTask(net, self.source, relevant, self.training, measure)
-        use_fastest(self.encoder, self.source, task.batches(0), self.cache)
+        use_fastest(self.encoder, self.source, task.batches(0), self.run.cache)
         return task
 
     def second(self, encoder: TextEncoder) -> Prepared:
         """The same texts for a second training: read by an encoder that was taught already."""
         same = encoder is self.encoder
         precision = self.training.precision
-        source = self.source if same else source_of(encoder, self.tokens, self.cache, precision)
+        source = self.source if same else source_of(encoder, self.tokens, self.run.cache, precision)
         key = f"{self.key}-second-{digest_of(encoder)[:16]}"  # a cache may outlive this training
-        vectors = None if self.vectors is None else text_vectors(source, self.cache)
+        vectors = None if self.vectors is None else text_vectors(source, self.run.cache)
         return replace(self, encoder=encoder, source=source, vectors=vectors, key=key)
 
 
@@ -57,7 +57,7 @@ def prepare(
     texts: Sequence[str],
     encoder_config: EncoderConfig,
     training: TrainingConfig,
-    cache: Path,
+    run: Run,
     key: str,
     standardise: bool = False,
     pooler: bool = False,
@@ -68,12 +68,12 @@ def prepare(
     """
     encoder = make_encoder(texts, encoder_config, pooler)
     key = f"{key[:16]}-{digest_of(encoder)[:16]}"  # with another encoder it is another training
-    tokens = tokenised(texts, encoder.tokenizer, encoder.cut, cache)
-    source = source_of(encoder, tokens, cache, training.precision)
+    tokens = tokenised(texts, encoder.tokenizer, encoder.cut, run.cache)
+    source = source_of(encoder, tokens, run.cache, training.precision)
     wanted = (standardise or training.head_epochs > 0) and len(texts) > 0
-    vectors = text_vectors(source, cache) if wanted else None
+    vectors = text_vectors(source, run.cache) if wanted else None
     standard = Standard.of(vectors) if standardise and vectors is not None else None
-    return Prepared(encoder, tokens, source, vectors, standard, training, cache, key)
+    return Prepared(encoder, tokens, source, vectors, standard, training, run, key)
 
 
 def fine_tune(lesson: Prepared, task: LabelTask | GuidedTask) -> None:
@@ -81,12 +81,12 @@ def fine_tune(lesson: Prepared, task: LabelTask | GuidedTask) -> None:
     as long as the settings say."""
     training = lesson.training
     if lesson.vectors is not None and training.head_epochs:
-        warm_up_head(task, lesson.vectors, lesson.key)
-    fit(task, training, lesson.key)
+        warm_up_head(task, lesson.vectors, lesson.key, lesson.run)
+    fit(task, training, lesson.key, lesson.run)
     if training.head_last_epochs and len(lesson.tokens):
         key = f"{lesson.key}-last-{digest_of(lesson.encoder)[:16]}"
-        vectors = text_vectors(lesson.source, lesson.cache)
-        warm_up_head(task, vectors, key, last=True, choosing=_choosing(lesson, task))
+        vectors = text_vectors(lesson.source, lesson.run.cache)
+        warm_up_head(task, vectors, key, lesson.run, last=True, choosing=_choosing(lesson, task))
 
 
 def _choosing(lesson: Prepared, task: LabelTask | GuidedTask) -> Array | None:
