@@ -1,4 +1,15 @@
-"""Settings: frozen dataclasses to and from dicts and TOML, and `name=value` from a command line."""
+"""Settings: frozen dataclasses to and from dicts and TOML, and `name=value` from a command line.
+
+    @dataclass(frozen=True)
+    class Config:
+        epochs: int = setting(3, "passes over the training texts")
+        encoder: Pretrained | BiLstm = group(Pretrained)      # one of several classes: a variant
+        averaging: Averaging | None = group(None, "stochastic weight averaging (None: off)")
+
+A class that is one of several variants has a `TYPE`, the word that selects it: `encoder=bilstm` or
+`encoder.type=bilstm`. A group called `published` holds what exists for a paper's code or for an
+ablation; listings leave it out unless asked.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +20,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +34,8 @@ else:
 
 T = TypeVar("T")
 
+PUBLISHED = "published"
+TYPE = "type"  # of a variant, in dicts, TOML and dotted names
 LARGEST = (1 << 63) - 1  # a whole number that TOML and kernels can hold
 
 
@@ -33,12 +46,33 @@ class Setting:
     name: str  # dotted, e.g. "svm.cost"
     type: str
     default: Any
-    about: str  # the comment behind it in the source
+    about: str
+
+    @property
+    def published(self) -> bool:
+        """Whether it exists for a paper's code or an ablation only."""
+        return PUBLISHED in self.name.split(".")
+
+
+def setting(default: Any, about: str) -> Any:
+    """A field with a default and its help, which names the textbook term."""
+    return dataclasses.field(default=default, metadata={"about": about})
+
+
+def group(make: Callable[[], Any] | None, about: str = "") -> Any:
+    """A field that holds settings of its own; None: off unless one of them is set."""
+    if make is None:
+        return dataclasses.field(default=None, metadata={"about": about})
+    return dataclasses.field(default_factory=make, metadata={"about": about})
 
 
 def to_dict(config: Any) -> dict[str, Any]:
-    """Plain JSON values; nested settings become nested dicts."""
-    return {field.name: _plain(getattr(config, field.name)) for field in dataclasses.fields(config)}
+    """Plain JSON values; nested settings become nested dicts, variants say their type."""
+    hints = typing.get_type_hints(type(config))
+    return {
+        field.name: _plain(getattr(config, field.name), hints[field.name])
+        for field in dataclasses.fields(config)
+    }
 
 
 def from_dict(cls: type[T], values: Mapping[str, Any]) -> T:
@@ -71,7 +105,7 @@ def assignments(pairs: Sequence[str]) -> dict[str, Any]:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
             raise ConfigError(f"cannot read the setting {pair!r}. Write it as name=value.")
-        _assign(values, name.strip().split("."), value.strip(), pair)
+        _assign(values, name.strip().split("."), value.strip())
     return values
 
 
@@ -79,8 +113,12 @@ def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any
     """Both dicts as one; where they meet, the second wins."""
     result = dict(first)
     for name, value in second.items():
-        both = isinstance(value, Mapping) and isinstance(result.get(name), Mapping)
-        result[name] = merged(result[name], value) if both else value
+        known = result.get(name)
+        both = isinstance(value, Mapping) and isinstance(known, Mapping)
+        if both and value.get(TYPE, known.get(TYPE)) == known.get(TYPE):
+            result[name] = merged(known, value)
+        else:  # a value, or a variant of another type
+            result[name] = value
     return result
 
 
@@ -92,10 +130,27 @@ def settings_of(config: Any, prefix: str = "") -> Iterator[Setting]:
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
         name = prefix + field.name
+        about = field.metadata.get("about") or comments.get(field.name, "")
+        variants = _variants(hints[field.name])
+        if len(variants) > 1 and value is not None:
+            yield Setting(f"{name}.{TYPE}", " | ".join(variants), value.TYPE, about)
         if dataclasses.is_dataclass(value):
             yield from settings_of(value, f"{name}.")
         else:
-            yield Setting(name, _type_name(hints[field.name]), value, comments.get(field.name, ""))
+            yield Setting(name, _type_name(hints[field.name]), value, about)
+
+
+def without_effect(config: Any, prefix: str = "") -> Iterator[str]:
+    """Sentences about settings that were changed and have no effect in this combination.
+
+    A settings class says so in a method `without_effect`, which yields (setting, reason).
+    """
+    for name, reason in getattr(config, "without_effect", tuple)():
+        yield f"{prefix}{name} has no effect: {reason}"
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if dataclasses.is_dataclass(value):
+            yield from without_effect(value, f"{prefix}{field.name}.")
 
 
 def _from_dict(base: T, values: Mapping[str, Any], prefix: str) -> T:
@@ -107,7 +162,7 @@ def _from_dict(base: T, values: Mapping[str, Any], prefix: str) -> T:
         if name not in names:
             hint = _elsewhere(cls, str(name), prefix) or did_you_mean(str(name), names) or "."
             known = ", ".join(prefix + known for known in names)
-            raise ConfigError(f"no setting {prefix + str(name)!r}{hint} There is: {known}")
+            raise ConfigError(f"no setting {prefix + str(name)!r}{hint} Available: {known}")
     read = {
         name: _read(value, hints[name], prefix + name, getattr(base, name))
         for name, value in values.items()
@@ -121,19 +176,17 @@ def _from_dict(base: T, values: Mapping[str, Any], prefix: str) -> T:
 
 def _elsewhere(cls: type[Any], name: str, prefix: str) -> str:
     """A hint like "; did you mean 'svm.cost'?" for a name that exists one level deeper."""
-    for group, hint in typing.get_type_hints(cls).items():
-        if dataclasses.is_dataclass(hint) and name in {f.name for f in dataclasses.fields(hint)}:
-            return f"; did you mean {f'{prefix}{group}.{name}'!r}?"
+    for outer, hint in typing.get_type_hints(cls).items():
+        for variant in _variants(hint).values():
+            if name in {field.name for field in dataclasses.fields(variant)}:
+                return f"; did you mean {f'{prefix}{outer}.{name}'!r}?"
     return ""
 
 
 def _read(value: Any, hint: Any, name: str, now: Any = None) -> Any:
     """One value as its declared type; strings are parsed, since a command line has only those."""
-    if dataclasses.is_dataclass(hint):
-        if not isinstance(value, Mapping):
-            inner = ", ".join(f"{name}.{field.name}" for field in dataclasses.fields(hint))
-            raise ConfigError(f"{name} is a group of settings; set one of: {inner}")
-        return _from_dict(now, value, f"{name}.")
+    if variants := _variants(hint):
+        return _read_group(value, variants, name, now, type(None) in typing.get_args(hint))
     origin = typing.get_origin(hint)
     options = typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
@@ -145,10 +198,49 @@ def _read(value: Any, hint: Any, name: str, now: Any = None) -> Any:
     return _read_scalar(value, hint, name)
 
 
+def _variants(hint: Any) -> dict[str, type[Any]]:
+    """The settings classes that a field may hold, by their type; empty where it holds a value."""
+    options = typing.get_args(hint) if _is_union(hint) else (hint,)
+    classes = [option for option in options if dataclasses.is_dataclass(option)]
+    return {getattr(cls, "TYPE", ""): typing.cast(type[Any], cls) for cls in classes}
+
+
+def _is_union(hint: Any) -> bool:
+    return typing.get_origin(hint) in (types.UnionType, typing.Union)
+
+
+def _read_group(
+    value: Any, variants: dict[str, type[Any]], name: str, now: Any, optional: bool
+) -> Any:
+    """Settings of their own: of the variant that is named, else of the one that is there now."""
+    if dataclasses.is_dataclass(value) and type(value) in variants.values():
+        return value
+    if optional and _is_none(value):
+        return None
+    if len(variants) > 1 and isinstance(value, str):
+        value = {TYPE: value}
+    base = now if now is not None else next(iter(variants.values()))()
+    if not isinstance(value, Mapping):
+        inner = ", ".join(f"{name}.{field.name}" for field in dataclasses.fields(base))
+        raise ConfigError(f"{name} is a group of settings; set one of: {inner}")
+    if len(variants) > 1 and TYPE in value:
+        wanted = str(value[TYPE])
+        if wanted not in variants:
+            hint = did_you_mean(wanted, variants) or "."
+            raise ConfigError(f"{name}.{TYPE}={wanted!r}{hint} Available: {', '.join(variants)}")
+        if not isinstance(base, variants[wanted]):
+            base = variants[wanted]()
+        value = {key: each for key, each in value.items() if key != TYPE}
+    return _from_dict(base, value, f"{name}.")
+
+
+def _is_none(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and value.lower() in ("none", "null", ""))
+
+
 def _read_optional(value: Any, options: tuple[Any, ...], name: str) -> Any:
     inner = next(option for option in options if option is not type(None))
-    says_none = isinstance(value, str) and value.lower() in ("none", "null", "")
-    if value is None or (says_none and inner is not str):
+    if value is None or (_is_none(value) and inner is not str):
         return None
     return _read(value, inner, name)
 
@@ -196,9 +288,10 @@ def _article(hint: type[Any]) -> str:
     return words.get(hint, f"a {hint.__name__}")
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, hint: Any) -> Any:
     if dataclasses.is_dataclass(value):
-        return to_dict(value)
+        typed = {TYPE: getattr(value, "TYPE", "")} if len(_variants(hint)) > 1 else {}
+        return {**typed, **to_dict(value)}
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -214,12 +307,16 @@ def _without_null(values: dict[str, Any], defaults: Any) -> dict[str, Any]:
     return found
 
 
-def _assign(values: dict[str, Any], path: list[str], value: str, pair: str) -> None:
+def _assign(values: dict[str, Any], path: list[str], value: str) -> None:
     for step in path[:-1]:
+        if isinstance(values.get(step), str):  # encoder=bilstm, then encoder.width=64
+            values[step] = {TYPE: values[step]}
         values = values.setdefault(step, {})
-        if not isinstance(values, dict):
-            raise ConfigError(f"{pair!r}: {step!r} was already given a value")
-    values[path[-1]] = value
+    last = path[-1]
+    if isinstance(values.get(last), dict):
+        values[last] = {**values[last], TYPE: value}
+    else:
+        values[last] = value
 
 
 def _type_name(hint: Any) -> str:
