@@ -123,7 +123,9 @@ def _epoch(
         head = Flat(encoder.dim, len(some.labels), mean=False)
         net = Net(source.encoder, head, config.dropout)
         task = LabelTask(net, source, some.relevant, config.training, dict)
-        return timed(lambda: fit(task, replace(config.training, validation=0.0), "speed"))[1]
+        return timed(lambda: fit(task, replace(config.training, validation=0.0), "speed", NO_RUN))[
+            1
+        ]
 
 
 def _attention(texts: Sequence[str], options: Options) -> list[Measurement]:

@@ -114,11 +114,10 @@ def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any
     result = dict(first)
     for name, value in second.items():
         known = result.get(name)
-        both = isinstance(value, Mapping) and isinstance(known, Mapping)
-        if both and value.get(TYPE, known.get(TYPE)) == known.get(TYPE):
-            result[name] = merged(known, value)
-        else:  # a value, or a variant of another type
-            result[name] = value
+        result[name] = value
+        if isinstance(value, Mapping) and isinstance(known, Mapping):
+            same_variant = value.get(TYPE, known.get(TYPE)) == known.get(TYPE)
+            result[name] = merged(known, value) if same_variant else value
     return result
 
 
