@@ -100,6 +100,7 @@ def _epoch(
 ) -> Timing:
     """Time of one epoch; what came before it is noted in the first round."""
     from xmtc.core.config import from_dict, merged, to_dict
+    from xmtc.core.run import NO_RUN
     from xmtc.models.lightxml import Config
     from xmtc.neural.batches.tokens import tokenise
     from xmtc.neural.devices import seeded
@@ -123,9 +124,8 @@ def _epoch(
         head = Flat(encoder.dim, len(some.labels), mean=False)
         net = Net(source.encoder, head, config.dropout)
         task = LabelTask(net, source, some.relevant, config.training, dict)
-        return timed(lambda: fit(task, replace(config.training, validation=0.0), "speed", NO_RUN))[
-            1
-        ]
+        once = replace(config.training, validation=0.0)
+        return timed(lambda: fit(task, once, "speed", NO_RUN))[1]
 
 
 def _attention(texts: Sequence[str], options: Options) -> list[Measurement]:
