@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks.kit import Measurement, Options
 from benchmarks.plots import Point
+from benchmarks.published import published
 from benchmarks.quality import results
 from benchmarks.quality._standing import (
     DATA,
@@ -23,7 +24,6 @@ from benchmarks.quality._standing import (
 from benchmarks.quality.leads import SAME
 from benchmarks.record import RESULTS, Record, records
 from benchmarks.tables import captions, claims_table, markdown, short
-from xmtc.evaluation.reference import published
 
 PARTS = {"eurlex57k": (45_000, 6_000)}  # training and test texts, where figures are published
 QUALITY = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@5")

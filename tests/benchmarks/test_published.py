@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from xmtc.evaluation.reference import FIGURES, PublishedSet, published
+from benchmarks.published import FIGURES, PublishedSet, published
 
 EURLEX = ("Eurlex-4K", 15_449, 3_865)
 
