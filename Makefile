@@ -28,7 +28,7 @@ lint: $(READY_TEST)
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy --no-error-summary
 
-bench: $(READY_TEST)  ## Run the benchmarks and append to benchmarks/results/ (needs ../shared/data)
+bench: $(READY_TEST)  ## Run the benchmarks and append to benchmarks/records/ (needs the data sets)
 	@$(BIN)/python benchmarks/run.py all --minutes 30
 
 docs: $(READY_TEST)  ## Write the generated pages of docs/ anew

@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks import processor
 from benchmarks.kit import ROOT, Claim, Measurement, Options
 
-RESULTS = ROOT / "benchmarks" / "results"
+RESULTS = ROOT / "benchmarks" / "records"
 Record = dict[str, Any]
 PACKAGES = ("xmtc", "numpy", "scipy", "numba", "scikit-learn", "torch", "transformers")
 
@@ -65,7 +65,7 @@ def records(name: str, results: Path = RESULTS) -> list[Record]:
 
 def source() -> dict[str, Any]:
     """The commit, whether anything differed from it, and a fingerprint of what really ran."""
-    changes = _git("status", "--porcelain", "--", ".", ":!benchmarks/results")
+    changes = _git("status", "--porcelain", "--", ".", ":!benchmarks/records")
     return {
         "commit": _git("rev-parse", "HEAD") or "unknown",
         "dirty": changes != "",

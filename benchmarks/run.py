@@ -98,7 +98,7 @@ def _run_cells(asked: argparse.Namespace, home: Path, hours: float) -> int:
     while True:
         left = [
             cell
-            for cell in results.pending(_options(asked), home / "results")
+            for cell in results.pending(_options(asked), home / "records")
             if cell[:2] not in tried
         ]
         if not left:
@@ -163,7 +163,7 @@ def _run(asked: argparse.Namespace, kind: str, name: str | None, home: Path) -> 
     measured = benchmark.run(options)
     claims = [Claim(*claim) for claim in benchmark.check(measured)]
     if not asked.no_record:
-        record.append(home / "results" / f"{kind}_{name}.jsonl", about, measured, claims)
+        record.append(home / "records" / f"{kind}_{name}.jsonl", about, measured, claims)
     _print_measurements(about["benchmark"], measured)
     if claims:
         _print_claims(claims)

@@ -334,7 +334,7 @@ def home(tmp_path):
 
 
 def cells_in(home):
-    lines = (home / "results" / "quality_results.jsonl").read_text().splitlines()
+    lines = (home / "records" / "quality_results.jsonl").read_text().splitlines()
     return [json.loads(line)["measurements"][0]["key"] for line in lines]
 
 

@@ -62,7 +62,7 @@ def run(home, *arguments, data=None):
 
 
 def records(home):
-    lines = (home / "results" / "speed_sheep.jsonl").read_text().splitlines()
+    lines = (home / "records" / "speed_sheep.jsonl").read_text().splitlines()
     return [json.loads(line) for line in lines]
 
 
@@ -86,9 +86,9 @@ def test_a_claim_that_fails_ends_with_1_and_is_recorded(home, capsys):
 
 def test_records_are_appended_and_earlier_ones_stay(home):
     run(home, "speed", "sheep", "--repeats", "2")
-    first = (home / "results" / "speed_sheep.jsonl").read_text()
+    first = (home / "records" / "speed_sheep.jsonl").read_text()
     run(home, "speed", "sheep", "--repeats", "4", "--seed", "7")
-    assert (home / "results" / "speed_sheep.jsonl").read_text().startswith(first)
+    assert (home / "records" / "speed_sheep.jsonl").read_text().startswith(first)
     assert [record["options"]["repeats"] for record in records(home)] == [2, 4]
     assert [record["seed"] for record in records(home)] == [0, 7]
 
@@ -108,7 +108,7 @@ def test_a_record_says_what_was_measured_where_and_how(home):
 
 def test_nothing_is_recorded_on_request(home):
     assert run(home, "speed", "sheep", "--no-record") == 0
-    assert not (home / "results").exists()
+    assert not (home / "records").exists()
 
 
 def test_the_list_shows_every_benchmark_without_running_it(home, capsys):
