@@ -18,7 +18,7 @@ from xmtc import version
 
 if TYPE_CHECKING:
     from xmtc import datasets, sklearn
-    from xmtc.api import evaluate, explain, load, predict, save, train
+    from xmtc.api import compare, evaluate, explain, load, predict, save, train
     from xmtc.core.dataset import Dataset
     from xmtc.core.errors import ConfigError, DataError, MissingExtra, StoreError, XmtcError
     from xmtc.core.interfaces import Encoder, Model, Scorer
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from xmtc.data.writing import write_dataset
     from xmtc.evaluation.comparison import Comparison
     from xmtc.evaluation.report import Report
-    from xmtc.models.compare_models import compare
     from xmtc.models.update import add_labels, remove_labels, update
     from xmtc.planning.plan import Plan, plan
 
@@ -51,10 +50,9 @@ _HOMES = {
     "xmtc.data.writing": ["write_dataset"],
     "xmtc.evaluation.comparison": ["Comparison"],
     "xmtc.evaluation.report": ["Report"],
-    "xmtc.models.compare_models": ["compare"],
     "xmtc.models.update": ["add_labels", "remove_labels", "update"],
     "xmtc.planning.plan": ["Plan", "plan"],
-    "xmtc.api": ["evaluate", "explain", "load", "predict", "save", "train"],
+    "xmtc.api": ["compare", "evaluate", "explain", "load", "predict", "save", "train"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = ["datasets", "sklearn"]

@@ -28,7 +28,9 @@ from xmtc.core.interfaces import Model
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import from_untrusted
 from xmtc.core.provenance import Provenance
+from xmtc.core.ranking import rank_in_blocks
 from xmtc.core.run import Run
+from xmtc.evaluation.comparison import Comparison, compare_rankings
 from xmtc.evaluation.report import Report, evaluate_ranking
 from xmtc.linear.explain import Evidence
 from xmtc.models import catalog
@@ -151,12 +153,67 @@ def evaluate(
     decided = 0 if options.get("threshold") is None else min(DECIDED, len(model.labels))
     deep = max(*ks, decided)
     if without is None:
-        ranking = model.rank(truth.inputs, deep)
+        ranking = rank_in_blocks(model.rank, truth.inputs, deep)
     else:
         pairs = _in_other_ids(without, dataset.labels, truth.labels)
         most = int(np.bincount(pairs[:, 0]).max(initial=0)) if len(pairs) else 0
-        ranking = model.rank(truth.inputs, deep + most).without(pairs).top(deep)
+        ranking = rank_in_blocks(model.rank, truth.inputs, deep + most).without(pairs).top(deep)
     return evaluate_ranking(ranking, truth.relevant, model.trained_on, ks=tuple(ks), **options)
+
+
+def compare(
+    models: Mapping[str, Model],
+    dataset: Dataset,
+    ks: Sequence[int] = (1, 3, 5),
+    *,
+    different_labels: bool = False,
+    **options: Any,
+) -> Comparison:
+    """Is the second model better than the first? `compare({"old": old, "new": new}, test)`.
+
+    models: two or more by name; the others are compared with the first.
+    different_labels: allow models with different labels; a label unknown to a model is a miss.
+    options: settings of `Measures`, e.g. resamples=1000, seed=0.
+    """
+    from xmtc.models.ensemble.label_union import all_labels, ids_in, renumbered, seen_by
+
+    if len(models) < 2:
+        raise ConfigError(
+            f"expected two or more models to compare, got {len(models)}. To measure one alone: "
+            "xmtc evaluate."
+        )
+    require(bool(ks), "ks", ks, "name at least one cut-off, e.g. (1, 3, 5)")
+    check_dataset(dataset, "compare")
+    members = list(models.values())
+    if not different_labels:
+        _check_same_labels(models)
+    labels = all_labels(members)
+    check_truth(dataset, labels)
+    truth = dataset.named_in(labels)
+    rankings = {
+        name: renumbered(
+            rank_in_blocks(model.rank, truth.inputs, max(ks), f"ranking with {model.kind}"),
+            ids_in(labels, model.labels),
+        )
+        for name, model in models.items()
+    }
+    return compare_rankings(
+        rankings, truth, seen_by(members, labels), ks=tuple(sorted(set(ks))), **options
+    )
+
+
+def _check_same_labels(models: Mapping[str, Model]) -> None:
+    first, *others = models
+    expected = set(models[first].labels.names)
+    for other in others:
+        names = set(models[other].labels.names)
+        if names != expected:
+            raise DataError(
+                f"{first} and {other} have different labels: {len(expected - names):,} only the "
+                f"first, {len(names - expected):,} only the second, e.g. {min(expected ^ names)!r}."
+                " Train both on the same data, or pass different_labels=True to count labels "
+                "unknown to a model as missed."
+            )
 
 
 def explain(model: Model, text: str, k: int = 3) -> list[Explanation]:

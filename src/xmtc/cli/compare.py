@@ -78,13 +78,12 @@ def command(
     All rank the same texts. Intervals and p values are from a paired bootstrap over texts.
     """
     from xmtc import api
-    from xmtc.models.compare_models import compare
 
     _check(models, html_file, overwrite)
     dataset = read(data, split, **reading)
     names = models if as_json else _short_names(models)
     loaded = {name: api.load(model) for name, model in zip(names, models, strict=True)}
-    found = compare(
+    found = api.compare(
         loaded,
         dataset,
         ks or (1, 3, 5),

@@ -110,13 +110,14 @@ def _compile(kinds: tuple[str, ...], train: Any) -> None:
 
 def _tried(kind: str, train: Any, test: Any) -> Tried:
     from xmtc import api
+    from xmtc.core.ranking import rank_in_blocks
     from xmtc.models.ensemble import model as ensemble
 
     started = time.perf_counter()
     model = api.train(kind, train, SETTINGS.get(kind))
     trained = time.perf_counter()
     deep = ensemble.Config().depth if kind in AVERAGED else 5
-    ranking = _ranked(kind, model, test.texts, deep)
+    ranking = rank_in_blocks(model.rank, test.texts, deep, f"testing {kind}", BLOCK)
     return Tried(kind, model, ranking, trained - started, time.perf_counter() - trained)
 
 
@@ -130,19 +131,6 @@ def _average(members: list[Tried]) -> Tried:
     ranked = time.perf_counter() - started + sum(each.ranked for each in members)
     name = " + ".join(each.name for each in members)
     return Tried(name, model, ranking, sum(each.trained for each in members), ranked)
-
-
-def _ranked(kind: str, model: Any, texts: Any, k: int) -> Any:
-    from xmtc.core.progress import track
-    from xmtc.core.ranking import Ranking
-    from xmtc.core.threads import blocks
-
-    parts = []
-    with track(f"testing {kind}", len(texts)) as advance:
-        for start, stop in blocks(len(texts), BLOCK):
-            parts.append(model.rank(texts[start:stop], k))
-            advance(stop - start)
-    return Ranking.stack(parts)
 
 
 def _figures(tried: Tried, test: Any) -> dict[str, float]:

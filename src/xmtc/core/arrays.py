@@ -6,12 +6,23 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from xmtc.kernels.types import Array, Bytes, Floats, Ints, Longs, Matrix
+from xmtc.kernels.types import Array, Bools, Bytes, Doubles, Floats, Ints, Longs, Matrix
 
-__all__ = ["Allowed", "Array", "Bytes", "Csr", "Floats", "Inputs", "Ints", "Longs", "Matrix"]
+__all__ = [
+    "Allowed",
+    "Array",
+    "Bools",
+    "Bytes",
+    "Csr",
+    "Doubles",
+    "Floats",
+    "Inputs",
+    "Ints",
+    "Longs",
+    "Matrix",
+]
 
 ROUNDING = 1e-6  # how far from 1 a length of 1 may be in float32
 
@@ -20,7 +31,7 @@ Csr: TypeAlias = sp.csr_array
 # What a model reads: texts, or, where a data set brings only features, its feature rows.
 Inputs: TypeAlias = Sequence[str] | Csr
 # Which labels an answer may hold: True for each that it may. None: all.
-Allowed: TypeAlias = npt.NDArray[np.bool_] | None
+Allowed: TypeAlias = Bools | None
 
 
 def starts_of(counts: Sequence[int] | Array) -> Longs:
@@ -28,6 +39,14 @@ def starts_of(counts: Sequence[int] | Array) -> Longs:
     starts = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, dtype=np.int64, out=starts[1:])
     return starts
+
+
+def pair_keys(rows: Array, columns: Array, width: int) -> Longs:
+    """(row, column) pairs as one number each: equal for equal pairs, ordered by row, then column.
+
+    width: more than any column.
+    """
+    return np.asarray(rows, np.int64) * width + columns
 
 
 def csr_of_rows(rows: Sequence[Sequence[int]], columns: int) -> Csr:
@@ -80,6 +99,11 @@ def unit_rows(matrix: Csr) -> Csr:
     scale = np.where(lengths > 0, 1 / np.maximum(lengths, np.finfo(np.float32).tiny), 0)
     data = matrix.data * np.repeat(scale.astype(np.float32), sizes)
     return as_csr(csr(data, matrix.indices, matrix.indptr, matrix.shape[1]))
+
+
+def count_of(inputs: Inputs) -> int:
+    """How many texts, or rows of features."""
+    return int(inputs.shape[0]) if hasattr(inputs, "shape") else len(inputs)
 
 
 def row_of_each_entry(matrix: Csr) -> Ints:

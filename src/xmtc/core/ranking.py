@@ -1,17 +1,20 @@
-"""Ranking: for each text its best labels in order. The currency between all parts of xmtc."""
+"""Ranking: for each text its best labels in order."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from xmtc.core.arrays import Floats, Ints
+from xmtc.core.arrays import Floats, Inputs, Ints, count_of, pair_keys
 from xmtc.core.labels import LabelSpace
+from xmtc.core.progress import track
+from xmtc.core.threads import blocks
 
 NO_LABEL = -1  # pads rows that have fewer than k labels
 NO_SCORE = -np.inf  # what a padded place scores: below everything
+BLOCK = 4096  # texts ranked between two steps of the progress bar
 
 
 @dataclass(frozen=True)
@@ -61,25 +64,25 @@ class Ranking:
 
     def above(self, threshold: float) -> Ranking:
         """Only the labels that score at least `threshold`; the other places become padding."""
-        kept = self.scores >= threshold
+        above = self.scores >= threshold
         return Ranking(
-            np.where(kept, self.labels, NO_LABEL).astype(np.int32),
-            np.where(kept, self.scores, NO_SCORE).astype(np.float32),
+            np.where(above, self.labels, NO_LABEL).astype(np.int32),
+            np.where(above, self.scores, NO_SCORE).astype(np.float32),
         )
 
     def without(self, pairs: Ints) -> Ranking:
         """The same with some (text, label) pairs taken out; later labels move up."""
         width = int(max(self.labels.max(initial=0), pairs.max(initial=0))) + 1
-        keys = self.labels + np.arange(len(self), dtype=np.int64)[:, None] * width
-        gone = np.isin(keys, pairs[:, 0].astype(np.int64) * width + pairs[:, 1])
+        keys = pair_keys(np.arange(len(self))[:, None], self.labels, width)
+        gone = np.isin(keys, pair_keys(pairs[:, 0], pairs[:, 1], width))
         gone &= self.labels != NO_LABEL
         order = np.argsort(gone, axis=1, kind="stable")
-        kept = ~np.take_along_axis(gone, order, axis=1)
+        remaining = ~np.take_along_axis(gone, order, axis=1)
         labels = np.take_along_axis(self.labels, order, axis=1)
         scores = np.take_along_axis(self.scores, order, axis=1)
         return Ranking(
-            np.where(kept, labels, NO_LABEL).astype(np.int32),
-            np.where(kept, scores, NO_SCORE).astype(np.float32),
+            np.where(remaining, labels, NO_LABEL).astype(np.int32),
+            np.where(remaining, scores, NO_SCORE).astype(np.float32),
         )
 
     def named(self, labels: LabelSpace) -> list[list[tuple[str, float]]]:
@@ -92,3 +95,20 @@ class Ranking:
             ]
             for ids, scores in zip(self.labels.tolist(), self.scores.tolist(), strict=True)
         ]
+
+
+def rank_in_blocks(
+    rank: Callable[[Inputs, int], Ranking],
+    inputs: Inputs,
+    k: int,
+    title: str = "ranking",
+    size: int = BLOCK,
+) -> Ranking:
+    """`rank(inputs, k)` behind a progress bar, some texts at a time: `rank` is a model's."""
+    parts = []
+    total = count_of(inputs)
+    with track(title, total) as advance:
+        for start, stop in blocks(total, size):
+            parts.append(rank(inputs[start:stop], k))
+            advance(stop - start)
+    return Ranking.stack(parts) if parts else Ranking.empty(0, k)

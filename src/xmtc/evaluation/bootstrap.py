@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xmtc.core.arrays import Csr
+from xmtc.core.arrays import Csr, Doubles
 from xmtc.core.config import from_dict
 from xmtc.core.dataset import TrainedOn
 from xmtc.core.ranking import Ranking
 from xmtc.core.threads import blocks
-from xmtc.evaluation.hits import Doubles
 from xmtc.evaluation.settings import Measures
 from xmtc.evaluation.sums import Evidence, add_up, evidence, finish
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from xmtc.core.arrays import Array, Csr, Longs
+from xmtc.core.arrays import Array, Bools, Csr, Longs
 from xmtc.core.config import from_dict
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.ranking import NO_LABEL, Ranking
 from xmtc.evaluation.bootstrap import PAIRED_RESAMPLES, Difference, differences
 from xmtc.evaluation.frequency_bands import BANDS, Band, band_ends, bands_of, in_band
-from xmtc.evaluation.hits import Bools, hits_of
+from xmtc.evaluation.hits import hits_of
 from xmtc.evaluation.metrics import Share
 from xmtc.evaluation.propensity import counts_of
 from xmtc.evaluation.settings import Measures

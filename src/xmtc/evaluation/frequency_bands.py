@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xmtc.core.arrays import Array
+from xmtc.core.arrays import Array, Bools
 from xmtc.core.dataset import TrainedOn
-from xmtc.evaluation.hits import Bools
 from xmtc.evaluation.metrics import ratio
 from xmtc.evaluation.propensity import counts_of
 from xmtc.evaluation.settings import Measures

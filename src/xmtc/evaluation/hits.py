@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from xmtc.core.arrays import Csr, Ints, Longs, as_csr, csr, row_of_each_entry
+from xmtc.core.arrays import (
+    Bools,
+    Csr,
+    Ints,
+    Longs,
+    as_csr,
+    csr,
+    pair_keys,
+    row_of_each_entry,
+    starts_of,
+)
 from xmtc.core.errors import DataError
 from xmtc.core.ranking import NO_LABEL, Ranking
-
-Bools: TypeAlias = npt.NDArray[np.bool_]
-Doubles: TypeAlias = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -66,11 +71,10 @@ def hits_of(ranking: Ranking, relevant: Csr, k: int | None = None) -> Hits:
     return Hits(labels, _is_relevant(labels, truth), truth)
 
 
-def marks(labels: Ints, kept: Bools, columns: int) -> Csr:
-    """(texts, columns) with a 1 for each kept place; ids from `columns` on widen it."""
-    indptr = np.zeros(len(labels) + 1, np.int64)
-    np.cumsum(kept.sum(axis=1), out=indptr[1:])
-    indices = labels[kept]
+def marks(labels: Ints, marked: Bools, columns: int) -> Csr:
+    """(texts, columns) with a 1 for each marked place; ids from `columns` on widen it."""
+    indptr = starts_of(marked.sum(axis=1))
+    indices = labels[marked]
     columns = max(columns, int(indices.max(initial=-1)) + 1)
     return csr(np.ones(len(indices), np.float32), indices, indptr, columns)
 
@@ -83,9 +87,9 @@ def _distinct(labels: Ints) -> Ints:
     dropped[:, 1:] |= ordered[:, 1:] == ordered[:, :-1]
     gone = np.empty_like(dropped)
     np.put_along_axis(gone, order, dropped, axis=1)
-    kept_first = np.argsort(gone, axis=1, kind="stable")
+    present_first = np.argsort(gone, axis=1, kind="stable")
     padded = np.where(gone, NO_LABEL, labels)
-    return np.take_along_axis(padded, kept_first, axis=1).astype(np.int32)
+    return np.take_along_axis(padded, present_first, axis=1).astype(np.int32)
 
 
 def _cut(labels: Ints, k: int) -> Ints:
@@ -98,8 +102,8 @@ def _cut(labels: Ints, k: int) -> Ints:
 def _is_relevant(labels: Ints, truth: Csr) -> Bools:
     """One binary search per place among (text, label) keys: nothing of size texts x labels."""
     columns = truth.shape[1]
-    keys = row_of_each_entry(truth).astype(np.int64) * columns + truth.indices
-    asked = np.arange(len(labels), dtype=np.int64)[:, None] * columns + labels
+    keys = pair_keys(row_of_each_entry(truth), truth.indices, columns)
+    asked = pair_keys(np.arange(len(labels))[:, None], labels, columns)
     asked[(labels < 0) | (labels >= columns)] = -1
     nearest = np.append(keys, -2)[np.searchsorted(keys, asked)]
     is_relevant: Bools = nearest == asked

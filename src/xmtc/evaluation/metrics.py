@@ -12,8 +12,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from xmtc.core.arrays import Array
-from xmtc.evaluation.hits import Doubles, Hits
+from xmtc.core.arrays import Array, Doubles
+from xmtc.evaluation.hits import Hits
 
 Convention: TypeAlias = Literal["pyxclib", "attentionxml"]
 

@@ -10,9 +10,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from xmtc.core.arrays import Doubles
 from xmtc.core.dataset import TrainedOn
 from xmtc.core.errors import require
-from xmtc.evaluation.hits import Doubles
 
 Family: TypeAlias = Literal["default", "wikipedia", "amazon"]
 

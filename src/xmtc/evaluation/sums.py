@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from xmtc.core.arrays import Array, Csr
+from xmtc.core.arrays import Array, Csr, Doubles
 from xmtc.core.dataset import TrainedOn
 from xmtc.core.ranking import Ranking
 from xmtc.evaluation import metrics
-from xmtc.evaluation.hits import Doubles, hits_of, marks
+from xmtc.evaluation.hits import hits_of, marks
 from xmtc.evaluation.metrics import Share
 from xmtc.evaluation.propensity import inverse_propensity
 from xmtc.evaluation.settings import Measures

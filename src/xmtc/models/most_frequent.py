@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xmtc.core.arrays import Allowed, Inputs
+from xmtc.core.arrays import Allowed, Inputs, count_of
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts
@@ -35,7 +35,7 @@ class MostFrequent:
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
         """The same k labels for every text."""
-        texts = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
+        texts = count_of(inputs)
         ids = np.arange(len(self.labels), dtype=np.int32)
         ids = ids if allowed is None else ids[allowed]
         shares = self.trained_on.label_counts[ids] / max(1, self.trained_on.texts)

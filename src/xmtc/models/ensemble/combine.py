@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from xmtc.core.arrays import Bools, Doubles
 from xmtc.core.progress import track
 from xmtc.core.ranking import NO_LABEL, Ranking
 from xmtc.kernels.merge_rankings import joined
@@ -21,8 +21,6 @@ ROUNDS = 10  # over all members; rarely more than three are needed
 
 How = Literal["average", "logit", "sigmoid", "softmax", "rank_average", "round_robin"]
 Missing = Literal["floor", "zero"]
-Doubles: TypeAlias = npt.NDArray[np.float64]
-Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
 def combined(

@@ -10,43 +10,33 @@ sets halves no score.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
 
 from xmtc.core import config as settings
-from xmtc.core.arrays import Allowed, Array, Inputs, Ints
+from xmtc.core.arrays import Allowed, Array, Bools, Doubles, Inputs, Ints, count_of
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import ConfigError, DataError, StoreError, require
 from xmtc.core.interfaces import Model
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
-from xmtc.core.progress import track
 from xmtc.core.provenance import provenance_from_dict
-from xmtc.core.ranking import Ranking
+from xmtc.core.ranking import BLOCK, Ranking, rank_in_blocks
 from xmtc.core.run import NO_RUN, Run
 from xmtc.core.threads import blocks
 from xmtc.evaluation.report import evaluate_ranking
 from xmtc.linear.explain import Evidence
 from xmtc.models import catalog
-from xmtc.models.ensemble.combine import (
-    Bools,
-    Doubles,
-    How,
-    Learned,
-    Missing,
-    combined,
-    searched,
-)
+from xmtc.models.ensemble.combine import How, Learned, Missing, combined, searched
 from xmtc.models.ensemble.label_union import all_labels, ids_in, renumbered, seen_by
 from xmtc.models.most_frequent import MostFrequent
 from xmtc.text.encoder import GivenFeatures
 
 KIND = "ensemble"
-BLOCK = 4096  # texts whose long rankings are held at once
 DEEPEST = 4  # ensembles in ensembles
 
 
@@ -137,18 +127,26 @@ class Ensemble:
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
         """The k labels that the members together like best."""
-        total = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
         parts = [
             self.joined(self.rankings(inputs[start:stop], k, allowed), k, self.weights)
-            for start, stop in blocks(total, BLOCK)
+            for start, stop in blocks(count_of(inputs), BLOCK)
         ]
         return Ranking.stack(parts) if parts else Ranking.empty(0, k)
 
     def rankings(self, inputs: Inputs, k: int, allowed: Allowed = None) -> list[Ranking]:
-        """What each member says, in our ids and equally long."""
-        long = min(len(self.labels), max(k, self.config.depth))
-        pairs = zip(self.members, self.ids, strict=True)
-        return [_rank(member, ids, inputs, long, allowed) for member, ids in pairs]
+        """The ranking of each member, in the ensemble's ids and equally long."""
+        return [self.rank_of(place, inputs, k, allowed) for place in range(len(self.members))]
+
+    def rank_of(self, place: int, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
+        """The ranking of one member, in the ensemble's ids."""
+        member = self.members[place]
+        ids = self.ids[place]
+        length = min(len(self.labels), max(k, self.config.depth))
+        try:
+            ranking = member.rank(inputs, length, None if allowed is None else allowed[ids])
+        except DataError as error:
+            raise DataError(f"the ensemble's {member.kind}: {error}") from error
+        return renumbered(ranking, ids)
 
     def joined(self, rankings: Sequence[Ranking], k: int, weights: Doubles) -> Ranking:
         """The members' rankings as one."""
@@ -251,7 +249,8 @@ def learn_weights(members: Sequence[Model], validation: Dataset, config: Config)
         raise DataError("no text of the validation data has a label; weights cannot be learned.")
     k = int(config.metric.partition("@")[2])
     ranked = [
-        Ranking.stack(parts) for parts in zip(*_all_rankings(plain, truth.inputs, k), strict=True)
+        rank_in_blocks(partial(plain.rank_of, place), truth.inputs, k, f"ranking with {each.kind}")
+        for place, each in enumerate(members)
     ]
 
     def figure(weights: Doubles) -> float:
@@ -282,23 +281,6 @@ def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> Ensemble:
     if held_out is None or not held_out.relevant.nnz:
         return of(members, config)
     return learned(members, held_out, config)
-
-
-def _rank(member: Model, ids: Ints, inputs: Inputs, k: int, allowed: Allowed) -> Ranking:
-    mine = None if allowed is None else allowed[ids]
-    try:
-        ranking = member.rank(inputs, k, mine)
-    except DataError as error:
-        raise DataError(f"the ensemble's {member.kind}: {error}") from error
-    return renumbered(ranking, ids)
-
-
-def _all_rankings(model: Ensemble, inputs: Inputs, k: int) -> Iterator[list[Ranking]]:
-    total = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
-    with track("ranking validation texts", total) as advance:
-        for start, stop in blocks(total, BLOCK):
-            yield model.rankings(inputs[start:stop], k)
-            advance(stop - start)
 
 
 def _check_members(members: tuple[Model, ...], config: Config) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xmtc.core.arrays import Array, Csr, Floats, Ints, row_of_each_entry
+from xmtc.core.arrays import Array, Csr, Floats, Ints, pair_keys, row_of_each_entry
 from xmtc.core.ranking import NO_LABEL
 from xmtc.core.tree import Children
 from xmtc.kernels.children import expand
@@ -65,8 +65,8 @@ def _hits(labels: Ints, relevant: Csr) -> tuple[Array, Array]:
     """Which candidates are relevant, and the (text, label) pairs that are no candidates."""
     width = relevant.shape[1]
     rows = row_of_each_entry(relevant).astype(np.int64)
-    wanted = rows * width + relevant.indices
-    keys = labels + np.arange(len(labels), dtype=np.int64)[:, None] * width
+    wanted = pair_keys(rows, relevant.indices, width)
+    keys = pair_keys(np.arange(len(labels))[:, None], labels, width)
     hit = np.isin(keys, wanted) & (labels != NO_LABEL)
     lost = ~np.isin(wanted, keys[labels != NO_LABEL])
     return hit, np.stack([rows[lost], relevant.indices[lost]], axis=1)

@@ -1,4 +1,4 @@
-"""Comparing models: by name whatever their ids, and errors that say what to do."""
+"""compare: by name whatever their ids, and errors that say what to do."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_different_labels_are_an_error_that_says_how_to_go_on(models):
 
 
 def test_errors_say_what_is_missing(models):
-    with pytest.raises(ConfigError, match="there is 1 model to compare; give two or more"):
+    with pytest.raises(ConfigError, match="expected two or more models to compare, got 1"):
         xmtc.compare({"good": models["good"]}, planted())
     with pytest.raises(DataError, match="no text of the test data has a label"):
         xmtc.compare(models, Dataset.of(["a", "b"], [[], []]))
