@@ -1,8 +1,12 @@
-"""What a user types: train, predict, evaluate, save, load."""
+"""The verbs of the library: train, predict, evaluate, explain, save, load.
+
+Every command of the command line is a thin caller of one of them.
+"""
 
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -33,9 +37,10 @@ from xmtc.core.run import Run
 from xmtc.evaluation.comparison import Comparison, compare_rankings
 from xmtc.evaluation.report import Report, evaluate_ranking
 from xmtc.linear.explain import Evidence
-from xmtc.models import catalog
+from xmtc.models import catalog, presets
 
-DECIDED = 100  # labels of a text that a threshold decides upon, the best ones
+THRESHOLD_DEPTH = 100  # labels of a text to which a threshold is applied
+EMPTY: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -53,55 +58,70 @@ def train(
     config: Any = None,
     /,
     *,
+    preset: str | None = None,
     validation: Dataset | float | None = None,
     run: str | Path | None = None,
     **overrides: Any,
 ) -> Model:
     """A trained model: `train("one_vs_all", data, svm={"cost": 2})`.
 
-    config: the kind's own Config, or a dict of settings; single settings win over it.
-    validation: texts to choose by, instead of some of `dataset` that are held out: the best
-    checkpoint of a neural kind, the best kind of `auto`, the weights of an ensemble. A number is
-    the setting of that name: the share that the latter two hold out.
-    run: a folder in which neural kinds keep checkpoints, a log and, with matplotlib, curves; a
-    training that was killed goes on from there.
+    config: the kind's own Config, or a dict of settings; overrides win over it.
+    preset: published settings by name (`xmtc presets`); config and overrides win over it. A preset
+    that is an ensemble trains all its members and combines them.
+    validation: a validation set, used instead of a held-out share of `dataset` for what the kind
+    selects: the best checkpoint, the best kind of `auto`, the weights of an ensemble. A number is
+    the setting of that name, the share that is held out.
+    run: a folder for checkpoints, a log and curves of neural kinds; a training that was killed
+    continues from there.
     """
-    module = catalog.module_of(kind)
-    check_dataset(dataset, "train")
+    check_trainable(dataset, "train")
     if is_number(validation):
-        overrides = {**overrides, "validation": validation}
+        overrides["validation"] = validation
         validation = None
-    made = config_of(kind, config, overrides)
-    check_trainable(dataset)
+    kind, made = resolve(kind, config, preset, overrides)
+    for sentence in settings.without_effect(made):
+        logging.getLogger("xmtc").warning("%s.", sentence)
     if validation is not None:
         check_uses_validation(kind)
         check_dataset(validation, "validation")
         dataset = dataset.with_validation(cast(Dataset, validation))
-    model: Model = module.train(dataset, made, Run.at(run))
+    model: Model = catalog.module_of(kind).train(dataset, made, Run.at(run))
     return model
 
 
-def check_uses_validation(kind: str) -> None:
-    """Raise when validation data is of no use to the kind."""
-    known = catalog.kinds_with_validation()
-    if kind not in known:
-        raise ConfigError(
-            f"{kind} chooses nothing by validation data; leave it out. These do: "
-            f"{', '.join(known)}."
-        )
+def resolve(
+    kind: str, config: Any = None, preset: str | None = None, overrides: Mapping[str, Any] = EMPTY
+) -> tuple[str, Any]:
+    """The kind and its own Config, of a preset, a Config or dict, and overrides; later ones win.
 
-
-def config_of(kind: str, config: Any = None, overrides: Mapping[str, Any] | None = None) -> Any:
-    """The kind's own Config, from one, from a dict of settings or from nothing."""
-    module = catalog.module_of(kind)
-    if config is not None and not isinstance(config, module.Config | Mapping):
+    The kind of a preset that is an ensemble is ensemble.
+    """
+    values: Mapping[str, Any] = EMPTY
+    if preset is not None:
+        found = presets.of_kind(kind, preset)
+        kind = found.kind
+        values = found.settings
+    cls = catalog.module_of(kind).Config
+    if isinstance(config, cls):
+        config = settings.to_dict(config)
+    elif config is not None and not isinstance(config, Mapping):
         raise ConfigError(
-            f"the settings are a {type(config).__name__}; give {kind}.Config or a dict. "
+            f"config: expected {kind}.Config or a dict of settings, got {type(config).__name__}. "
             "Texts and labels go into a Dataset: xmtc.Dataset.of(texts, labels)."
         )
-    if isinstance(config, module.Config):
-        config = settings.to_dict(config)
-    return settings.from_dict(module.Config, settings.merged(config or {}, overrides or {}))
+    for each in (config, overrides):
+        values = settings.merged(values, each) if each else values
+    return kind, settings.from_dict(cls, values)
+
+
+def check_uses_validation(kind: str) -> None:
+    """Raise when the kind does not use validation data."""
+    kinds = catalog.kinds_with_validation()
+    if kind not in kinds:
+        raise ConfigError(
+            f"{kind} does not use validation data; drop validation=. Kinds that do: "
+            f"{', '.join(kinds)}."
+        )
 
 
 def predict(
@@ -121,15 +141,19 @@ def predict(
     if not hasattr(texts, "__len__"):
         texts = list(texts)
     check_texts(texts)
-    number = threshold is None or is_number(threshold)
-    require(number, "threshold", threshold, "must be a number, or None")
-    ranking = model.rank(texts, _most(k, model), allowed_labels(model.labels, only, exclude))
-    return (ranking if threshold is None else ranking.above(threshold)).named(model.labels)
+    allowed = None
+    if only is not None or exclude != ():
+        allowed = allowed_labels(model.labels, only, exclude)
+    ranking = model.rank(texts, _limit(k, model), allowed)
+    if threshold is not None:
+        require(is_number(threshold), "threshold", threshold, "must be a number, or None")
+        ranking = ranking.above(threshold)
+    return ranking.named(model.labels)
 
 
-def _most(k: int, model: Model) -> int:
-    """As many labels as are asked for, or as there are."""
-    require(is_whole(k) and k >= 1, "k", k, "ask for one label or more, a whole number")
+def _limit(k: int, model: Model) -> int:
+    """k, but no more than there are labels."""
+    require(is_whole(k) and k >= 1, "k", k, "must be a whole number, at least 1")
     return min(int(k), len(model.labels))
 
 
@@ -141,23 +165,25 @@ def evaluate(
     without: Ints | None = None,
     **options: Any,
 ) -> Report:
-    """How well the model ranks this data set's labels. Labels it never saw count as misses.
+    """Metrics of the model on labelled texts. Labels it does not know count as misses.
 
-    without: (pairs, 2) texts and labels of the data set that are taken out of the answers before
-    they are cut at k, as the LF data sets ask for (`filter_labels_test.txt`).
+    without: (pairs, 2) texts and labels of the data set that are removed from the rankings before
+    they are cut at k, as the LF data sets require (`filter_labels_test.txt`).
     """
     check_dataset(dataset, "evaluate")
     require(bool(ks), "ks", ks, "name at least one cut-off, e.g. (1, 3, 5)")
     check_truth(dataset, model.labels)
     truth = dataset.named_in(model.labels)
-    decided = 0 if options.get("threshold") is None else min(DECIDED, len(model.labels))
-    deep = max(*ks, decided)
+    thresholded = options.get("threshold") is not None
+    depth = max(*ks, min(THRESHOLD_DEPTH, len(model.labels)) if thresholded else 0)
     if without is None:
-        ranking = rank_in_blocks(model.rank, truth.inputs, deep)
+        ranking = rank_in_blocks(model.rank, truth.inputs, depth)
     else:
-        pairs = _in_other_ids(without, dataset.labels, truth.labels)
-        most = int(np.bincount(pairs[:, 0]).max(initial=0)) if len(pairs) else 0
-        ranking = rank_in_blocks(model.rank, truth.inputs, deep + most).without(pairs).top(deep)
+        ids = np.array([truth.labels.id_of[name] for name in dataset.labels.names], np.int32)
+        pairs = np.stack([without[:, 0], ids[without[:, 1]]], axis=1)
+        extra = int(np.bincount(pairs[:, 0]).max(initial=0)) if len(pairs) else 0
+        ranking = rank_in_blocks(model.rank, truth.inputs, depth + extra)
+        ranking = ranking.without(pairs).top(depth)
     return evaluate_ranking(ranking, truth.relevant, model.trained_on, ks=tuple(ks), **options)
 
 
@@ -217,12 +243,15 @@ def _check_same_labels(models: Mapping[str, Model]) -> None:
 
 
 def explain(model: Model, text: str, k: int = 3) -> list[Explanation]:
-    """For each of the k best labels, the words that spoke for and against it."""
+    """For each of the k best labels, the words that speak for and against it."""
     if not hasattr(model, "explain"):
-        raise ConfigError(f"{model.kind} cannot say why; these can: {catalog.explaining()}.")
+        raise ConfigError(
+            f"{model.kind} models cannot be explained. Kinds with explanations: "
+            f"{catalog.explaining()}."
+        )
     if not isinstance(text, str):
-        raise DataError(f"explain takes one text, not a {type(text).__name__}.")
-    ranking = model.rank([text], _most(k, model)).named(model.labels)[0]
+        raise DataError(f"explain: expected one text, got {type(text).__name__}.")
+    ranking = model.rank([text], _limit(k, model)).named(model.labels)[0]
     return [
         Explanation(name, score, tuple(model.explain(text, model.labels.id_of[name])))
         for name, score in ranking
@@ -235,22 +264,24 @@ def save(model: Model, folder: str | Path, overwrite: bool = False) -> None:
 
 
 def remember(model: Model, sources: Sequence[Provenance]) -> Model:
-    """The model, knowing where its training data is, so that `xmtc update` finds it."""
-    seen = replace(model.trained_on, sources=tuple(sources))
-    knowing: Model = replace(cast(Any, model), trained_on=seen)
-    return knowing
+    """The model with a record of where its training data is, so that `xmtc update` finds it."""
+    trained_on = replace(model.trained_on, sources=tuple(sources))
+    remembered: Model = replace(cast(Any, model), trained_on=trained_on)
+    return remembered
 
 
 def load(folder: str | Path, int8: bool = False) -> Model:
     """The model in a folder, after checking every byte of it.
 
-    int8: its encoder reads with 8-bit weights, which is faster and a little less exact.
+    int8: its encoder runs with 8-bit weights, which is faster and a little less exact.
     """
     if not isinstance(folder, str | PathLike):
-        raise ConfigError(f"load takes a model's folder, not a {type(folder).__name__}.")
+        raise ConfigError(f"load: expected a model's folder, got {type(folder).__name__}.")
     kind, parts = store.read(folder)
     if kind not in catalog.KINDS:
-        raise StoreError(f"{folder} holds a {kind!r}, which this version of xmtc does not know.")
+        raise StoreError(
+            f"{folder} holds a model of kind {kind!r}, which this version of xmtc does not know."
+        )
     if int8:
         parts = replace(parts, settings=copy.deepcopy(parts.settings))
         encoders = list(_encoders_in(parts.settings))
@@ -280,44 +311,45 @@ def allowed_labels(
     if only is None and exclude == ():
         return None
     allowed = np.full(len(labels), only is None)
-    allowed[_ids(labels, only or ())] = True
-    allowed[_ids(labels, exclude)] = False
+    for names, value in ((only or (), True), (exclude, False)):
+        for name in [names] if isinstance(names, str) else names:
+            if name not in labels.id_of:
+                hint = did_you_mean(name, labels.names) or "."
+                raise DataError(f"the model has no label {name!r}{hint}")
+            allowed[labels.id_of[name]] = value
     return None if allowed.all() else allowed
-
-
-def _ids(labels: LabelSpace, names: Iterable[str]) -> list[int]:
-    names = [names] if isinstance(names, str) else list(names)
-    for name in names:
-        if name not in labels.id_of:
-            hint = did_you_mean(name, labels.names) or "."
-            raise DataError(f"the model has no label {name!r}{hint}")
-    return [labels.id_of[name] for name in names]
-
-
-def _in_other_ids(pairs: Ints, old: LabelSpace, new: LabelSpace) -> Ints:
-    """(text, label) pairs with their labels renumbered from one space to the other."""
-    ids = np.array([new.id_of[name] for name in old.names], np.int32)
-    return np.stack([pairs[:, 0], ids[pairs[:, 1]]], axis=1)
 
 
 def check_dataset(dataset: Any, what: str) -> None:
     """Raise when this is not a Dataset."""
     if not isinstance(dataset, Dataset):
         raise DataError(
-            f"{what} takes a Dataset, not a {type(dataset).__name__}. Make one with "
+            f"{what}: expected a Dataset, got {type(dataset).__name__}. Make one with "
             "xmtc.read_dataset(path) or xmtc.Dataset.of(texts, labels)."
         )
+
+
+def check_trainable(dataset: Any, what: str) -> None:
+    """Raise when there is nothing to train on."""
+    if not isinstance(dataset, Dataset):
+        check_dataset(dataset, what)
+    if not dataset.relevant.shape[0]:
+        raise DataError("the training set has no texts. Check the file and its format.")
+    if not dataset.relevant.nnz:
+        raise DataError("no training text has a label. Check the file, its format and columns.")
 
 
 def check_texts(texts: Any) -> None:
     """Raise when this is not a list of strings, or a sparse matrix."""
     if isinstance(texts, str):
-        raise DataError("this takes a list of texts; put the one text into a list: [text]")
+        raise DataError("expected a list of texts, got one text. Put it into a list: [text]")
     if hasattr(texts, "shape") and not hasattr(texts, "tolist"):
         return  # a sparse matrix: the model checks it
     for place, text in enumerate(texts):
         if not isinstance(text, str):
-            raise DataError(f'text {place} is {text!r:.40}, not a string. Use "" for none.')
+            raise DataError(
+                f'text {place}: expected a string, got {text!r:.40}. Use "" for an empty text.'
+            )
 
 
 def check_truth(dataset: Dataset, known: LabelSpace) -> None:
@@ -325,20 +357,12 @@ def check_truth(dataset: Dataset, known: LabelSpace) -> None:
     names = [dataset.labels.names[label] for label in np.unique(dataset.relevant.indices)]
     if not names:
         raise DataError(
-            "no text of the test data has a label, so no answer is right or wrong. Give labelled "
-            "texts; to see the answers themselves: xmtc predict."
+            "no text of the test set has a label, so there is nothing to compare with. Use "
+            "labelled texts; to see the model's answers: xmtc predict."
         )
     if not any(name in known.id_of for name in names):
         raise DataError(
-            f"none of the {len(names):,} labels of the test data, e.g. {names[0]!r}, is one of the "
-            f"{len(known):,} labels that were learned, e.g. {known.names[0]!r}. Are the labels ids "
-            "in one file and names in the other?"
+            f"none of the {len(names):,} labels of the test set, e.g. {names[0]!r}, is one of the "
+            f"model's {len(known):,} labels, e.g. {known.names[0]!r}. Are the labels ids in one "
+            "file and names in the other?"
         )
-
-
-def check_trainable(dataset: Dataset) -> None:
-    """Raise when there is nothing to learn."""
-    if not len(dataset):
-        raise DataError("the training data has no texts. Check the file and its format.")
-    if not dataset.relevant.nnz:
-        raise DataError("no text of the training data has a label; there is nothing to learn.")

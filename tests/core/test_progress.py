@@ -17,7 +17,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(progress, "PATIENCE", -1)
+    monkeypatch.setattr(progress, "DELAY", -1)
     yield
     assert progress._live == []  # every display is gone again
 
@@ -45,9 +45,9 @@ def test_a_bar_is_shown_on_standard_error_when_asked_for(capfd):
 def test_a_terminal_counts_as_somebody_who_looks(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    assert progress.wanted()
+    assert shown()
     show(False)
-    assert not progress.wanted()
+    assert not shown()
     show(None)
     with track("clustering", 2) as advance:
         advance(2)
@@ -55,7 +55,7 @@ def test_a_terminal_counts_as_somebody_who_looks(monkeypatch):
 
 
 def test_quick_steps_stay_silent(capfd, monkeypatch):
-    monkeypatch.setattr(progress, "PATIENCE", 60)
+    monkeypatch.setattr(progress, "DELAY", 60)
     show(True)
     with track("clustering", 3) as advance:
         advance(3)

@@ -78,7 +78,7 @@ def test_the_progress_bar_counts_bytes(tmp_path, monkeypatch):
 @pytest.mark.parametrize("ending", ["", "\noops"])
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.json", "train_labels.txt"])
 def test_no_progress_bar_is_left_over(tmp_path, monkeypatch, name, ending):
-    monkeypatch.setattr(progress, "PATIENCE", -1)
+    monkeypatch.setattr(progress, "DELAY", -1)
     monkeypatch.setattr(progress, "wanted", lambda: True)
     write(tmp_path / name)
     (tmp_path / "train_texts.txt").write_bytes((tmp_path / name).read_bytes())

@@ -82,7 +82,7 @@ def test_auto_compares_kinds_by_it_and_teaches_all_else(monkeypatch):
         "most_validation": 12,
     }
     made = catalog.module_of("auto").choose(
-        DATA.with_validation(dev()), xmtc.api.config_of("auto", small)
+        DATA.with_validation(dev()), xmtc.api.resolve("auto", small)[1]
     )
     assert "on 12 texts that no model was taught" in made.why
     assert "learned from them" not in made.why

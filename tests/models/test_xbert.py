@@ -38,9 +38,9 @@ SMALL = {
 
 
 def config(**changes):
-    from xmtc.api import config_of
+    from xmtc.api import resolve
 
-    return config_of("xbert", merged(SMALL, changes))
+    return resolve("xbert", merged(SMALL, changes))[1]
 
 
 # The worked figures of the specification, 8.6.

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import xmtc
 from quick import quick_settings
-from xmtc.api import config_of
+from xmtc.api import resolve
 from xmtc.core import run
 from xmtc.core.arrays import as_csr, csr, csr_of_rows
 from xmtc.core.config import merged
@@ -210,7 +210,7 @@ def test_labels_without_texts_are_a_clear_no():
 def test_vectors_of_a_taught_encoder_serve_another_ranker_too():
     data = planted(texts=60, labels=8)
     keys = {
-        xr_transformer._key(data, config_of("xr_transformer", quick(**changes)))
+        xr_transformer._key(data, resolve("xr_transformer", quick(**changes))[1])
         for changes in ({}, IN_TREES, {"flat_svm": {"cost": 3.0}})
     }
     assert len(keys) == 1
@@ -231,7 +231,7 @@ def test_a_model_of_before_there_was_a_choice_keeps_its_tree():
 def test_a_frozen_encoder_stays_as_it_was_made_and_a_taught_one_changes():
     from xmtc.neural.encoders.text_encoder import make_encoder
 
-    config = config_of("xr_transformer", quick())
+    config = resolve("xr_transformer", quick())[1]
     before = make_encoder([], config.encoder).body.state_dict()
     for changes, same in ((FROZEN, True), ({}, False)):
         model = xmtc.train("xr_transformer", planted(), quick(**changes))

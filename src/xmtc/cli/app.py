@@ -25,12 +25,16 @@ COMMANDS = {
     "plan": ("xmtc.cli.plan", "Estimate time and memory of a training; fit settings to limits."),
     "predict": ("xmtc.cli.predict", "Tag texts with a trained model; streams JSON lines."),
     "evaluate": ("xmtc.cli.evaluate", "Measure a model on labelled texts it has not seen."),
-    "compare": ("xmtc.cli.compare", "Compare models on the same texts: better, or just luck?"),
-    "explain": ("xmtc.cli.explain", "Show which words spoke for and against a label."),
-    "update": ("xmtc.cli.update", "Teach a linear_tree more texts and new labels."),
-    "combine": ("xmtc.cli.combine", "Make one model of several, with learned weights if you like."),
+    "compare": (
+        "xmtc.cli.compare",
+        "Compare models on the same texts: is a difference significant?",
+    ),
+    "explain": ("xmtc.cli.explain", "Show which words speak for and against a label."),
+    "update": ("xmtc.cli.update", "Train a linear_tree on more texts and new labels."),
+    "combine": ("xmtc.cli.combine", "Combine models into an ensemble, with learned weights."),
     "labels": ("xmtc.cli.labels", "Add labels to a linear_tree or a gudn, or remove some."),
     "inspect": ("xmtc.cli.inspect", "Show what is in a model folder."),
+    "presets": ("xmtc.cli.presets", "List published settings by name, e.g. parabel."),
     "settings": ("xmtc.cli.settings", "List the settings of a kind of model."),
     "encoders": ("xmtc.cli.encoders", "List the encoders that neural models can use here."),
     "data": ("xmtc.cli.data", "Look at data sets: `data doctor`, `data convert`."),
@@ -122,14 +126,14 @@ def _sentence(error: BaseException) -> str:
         return _in_flags(str(error))
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return (
-            f"{error.filename or 'a file'}: the disk is full. Make room and give the same "
-            "command again; what was finished is kept."
+            f"{error.filename or 'a file'}: the disk is full. Free some space and run the same "
+            "command again; finished work is not lost."
         )
     if isinstance(error, OSError):
         return f"{error.filename or 'file'}: {error.strerror or error}"
     return (
         "out of memory. Linear kinds: use fewer features (--set text.min_df=5); neural ones: "
-        "smaller steps (--set training.batch=8); or a larger machine."
+        "smaller batches (--set training.batch_size=8); or a larger machine."
     )
 
 

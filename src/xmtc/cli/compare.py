@@ -73,7 +73,7 @@ def command(
     as_json: bool,
     **reading: Any,
 ) -> None:
-    """Compare trained MODELS with the first of them: is a difference more than chance, and where?
+    """Compare trained MODELS with the first of them: is a difference significant, and where is it?
 
     All rank the same texts. Intervals and p values are from a paired bootstrap over texts.
     """

@@ -21,7 +21,7 @@ _OPTIONS = [
     click.option("--text-column", help="Name of the field or column with the text."),
     click.option("--label-column", help="Name of the field or column with the labels."),
     click.option("--label-separator", help="What separates labels in a cell of a table."),
-    click.option("--skip-bad", is_flag=True, help="Leave out bad lines, and say how many."),
+    click.option("--skip-bad", is_flag=True, help="Skip bad lines, and report how many."),
 ]
 
 
@@ -47,7 +47,7 @@ def read(path: str, split: str = "train", **options: Any) -> Dataset:
 
 @contextmanager
 def about(path: str) -> Iterator[None]:
-    """What is wrong with the data inside is said of this file."""
+    """Errors about the data inside name this file."""
     try:
         yield
     except DataError as error:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from xmtc.cli.data_options import read, reading_options
+from xmtc.cli.model_options import (
+    memory_option,
+    minutes_option,
+    model_settings,
+    setting_options,
+)
 from xmtc.cli.output import json_option, megabytes, print_json, seconds
 from xmtc.core.errors import ConfigError
 from xmtc.models.catalog import PLANNED
@@ -16,37 +21,13 @@ from xmtc.models.catalog import PLANNED
 if TYPE_CHECKING:
     from xmtc.planning.plan import Plan
 
-UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
-
-
-def _in_bytes(context: click.Context, option: click.Parameter, value: str | None) -> float | None:
-    """4GB, 500M or a plain number, as bytes."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)b?", (value or "").strip().lower())
-    if value is not None and not match:
-        raise click.BadParameter(f"{value!r} is not an amount of memory; write e.g. 4GB or 500MB.")
-    return float(match[1]) * UNITS[match[2]] if match else None
-
-
-memory_option = click.option(
-    "--memory",
-    metavar="SIZE",
-    callback=_in_bytes,
-    help="Most memory to use, e.g. 4GB; not for neural kinds.",
-)
-minutes_option = click.option(
-    "--minutes",
-    type=click.FloatRange(0, min_open=True),
-    help="Longest time to train; of what needs PyTorch, for `xmtc train auto` only.",
-)
-
 
 @click.command("plan")
 @click.argument("kind", metavar="KIND")
 @click.argument("data", type=click.Path())
 @memory_option
 @minutes_option
-@click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="A setting; repeatable.")
-@click.option("--config", "config_file", type=click.Path(), help="Settings from a TOML file.")
+@setting_options
 @click.option("--split", default="train", show_default=True, help="Which part of a data folder.")
 @click.option("--out", type=click.Path(), help="TOML file for the settings, for `train --config`.")
 @click.option("--overwrite", is_flag=True, help="Replace a file that is already there.")
@@ -57,8 +38,9 @@ def command(
     data: str,
     memory: float | None,
     minutes: float | None,
-    pairs: tuple[str, ...],
+    preset: str | None,
     config_file: str | None,
+    pairs: tuple[str, ...],
     split: str,
     out: str | None,
     overwrite: bool,
@@ -69,15 +51,13 @@ def command(
 
     A few classifiers are trained to see how fast this machine is.
     """
+    from xmtc import plan
     from xmtc.core import config
-    from xmtc.planning.plan import plan
 
     if out and Path(out).exists() and not overwrite:
         raise ConfigError(f"{out} is already there. Choose another name, or pass --overwrite.")
-    values = config.merged(
-        config.read_toml(config_file) if config_file else {}, config.assignments(pairs)
-    )
-    made = plan(kind, read(data, split, **reading), values, memory=memory, minutes=minutes)
+    kind, settings = model_settings(kind, preset, config_file, pairs)
+    made = plan(kind, read(data, split, **reading), settings, memory=memory, minutes=minutes)
     if out:
         Path(out).write_text(config.to_toml(made.settings), encoding="utf-8")
     if as_json:
@@ -100,10 +80,10 @@ def described(made: Plan) -> str:
     """The plan in a sentence or two."""
     text = (
         f"Training {made.kind} will take about {seconds(made.seconds)} and "
-        f"{megabytes(made.peak_bytes)} of memory; the model will have "
+        f"{megabytes(made.peak_bytes)} of memory; the model will take "
         f"{megabytes(made.model_bytes)}."
     )
     return "\n".join([text, *(f"Changed to fit: {change}" for change in made.changes)])
 
 
-command.epilog = f"Kinds: {', '.join(PLANNED)}. Of neural kinds there is no estimate."
+command.epilog = f"Kinds: {', '.join(PLANNED)}. Neural kinds cannot be estimated."

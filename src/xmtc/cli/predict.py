@@ -59,7 +59,7 @@ def command(
     """Tag the texts in FILE (default: standard input) with the labels of MODEL.
 
     Each line is a JSON object with a text, as in training data, or else a plain text. Answers come
-    one JSON line per text, in the same order; an "id" or "uid" of the object is kept.
+    one JSON line per text, in the same order; an "id" or "uid" of the object is passed on.
     """
     from xmtc import api
 
@@ -78,7 +78,7 @@ def command(
         answers = iter(api.predict(loaded, good, k, threshold, only=only or None, exclude=exclude))
         for item in read:
             if "error" in item and not skip_bad:
-                raise DataError(f"{item['error']} Mend the line, or pass --skip-bad.")
+                raise DataError(f"{item['error']} Fix the line, or pass --skip-bad.")
             named = next(answers) if "text" in item else []
             _print_json(item, named) if as_json else _print_table(item, named)
         sys.stdout.flush()
@@ -158,8 +158,8 @@ def _object(line: str, column: str | None) -> dict[str, Any]:
     fields = text_fields(value, column)
     if not fields:
         raise BadLine(f"no field {column or 'text'!r} in {excerpt(line)}.")
-    kept = {name: value[name] for name in ("id", "uid") if name in value}
-    return {**kept, "text": text_of(value, fields)}
+    ids = {name: value[name] for name in ("id", "uid") if name in value}
+    return {**ids, "text": text_of(value, fields)}
 
 
 def _no_constant(name: str) -> None:
@@ -167,13 +167,13 @@ def _no_constant(name: str) -> None:
 
 
 def _print_json(item: dict[str, Any], named: list[tuple[str, float]]) -> None:
-    kept = {name: value for name, value in item.items() if name != "text"}
+    passed_on = {name: value for name, value in item.items() if name != "text"}
     labels = [{"label": name, "score": round(score, 6)} for name, score in named]
-    print_json({**kept, "labels": labels})
+    print_json({**passed_on, "labels": labels})
 
 
 def _print_table(item: dict[str, Any], named: list[tuple[str, float]]) -> None:
     text = str(item.get("text", item.get("error")))
     short = text if len(text) < 90 else text[:87] + "..."
     rows = [[name, f"{score:.3f}"] for name, score in named]
-    print_table([short, "score"], rows or [["(no label scores that much)", ""]])
+    print_table([short, "score"], rows or [["(no label scores that high)", ""]])

@@ -10,8 +10,9 @@ from typing import Any
 import click
 
 from xmtc.cli.data_options import about, read, reading_options, source
+from xmtc.cli.model_options import memory_option, minutes_option, model_settings, setting_options
 from xmtc.cli.output import counted, json_option, megabytes, print_json, print_table, seconds
-from xmtc.cli.plan import described, memory_option, minutes_option
+from xmtc.cli.plan import described
 from xmtc.models.catalog import TRAINABLE
 
 
@@ -20,13 +21,8 @@ from xmtc.models.catalog import TRAINABLE
 @click.argument("data", type=click.Path())
 @click.option("--out", required=True, type=click.Path(), help="Folder for the model.")
 @click.option("--overwrite", is_flag=True, help="Replace a model that is already there.")
-@click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="A setting; repeatable.")
-@click.option("--config", "config_file", type=click.Path(), help="Settings from a TOML file.")
-@click.option(
-    "--validation",
-    type=click.Path(),
-    help="Labelled texts to choose the best checkpoint, kind or weights by.",
-)
+@setting_options
+@click.option("--validation", type=click.Path(), help="A validation set: labelled texts.")
 @memory_option
 @minutes_option
 @click.option("--split", default="train", show_default=True, help="Which part of a data folder.")
@@ -37,8 +33,9 @@ def command(
     data: str,
     out: str,
     overwrite: bool,
-    pairs: tuple[str, ...],
+    preset: str | None,
     config_file: str | None,
+    pairs: tuple[str, ...],
     validation: str | None,
     memory: float | None,
     minutes: float | None,
@@ -48,77 +45,78 @@ def command(
 ) -> None:
     """Train a model of KIND on DATA, a file or folder of labelled texts, and save it.
 
-    `xmtc settings KIND` lists what can be set. With --memory or --minutes, settings of the kinds
-    that `xmtc plan` knows are changed until they fit; neural kinds refuse them. KIND auto tries
-    several kinds within --minutes and keeps the best, never worse than linear_tree on texts held
-    out. --validation names a file, or a folder with a validation part: what a kind chooses, such
-    as the best checkpoint, it then chooses by these texts instead of some of DATA (options of
-    reading apply to both). Neural kinds keep checkpoints in FOLDER.run: a training that was killed
-    goes on when the same command is given again. Their log stays there, and curves if matplotlib
-    is installed.
+    `xmtc settings KIND` lists the settings, `xmtc presets` published ones. With --memory or
+    --minutes, settings of the kinds that `xmtc plan` knows are changed until they fit; KIND auto
+    tries several kinds within --minutes and returns the best on held-out texts, never worse there
+    than linear_tree. --validation names a file, or a folder with a validation part, that is used
+    instead of held-out texts of DATA, e.g. to select the best checkpoint (the options of reading
+    apply to both). Neural kinds write checkpoints, a log and curves to FOLDER.run: a training that
+    was killed continues when the same command is run again.
     """
     from xmtc import api
-    from xmtc.core import config, store
+    from xmtc import plan as make_plan
+    from xmtc.core import store
     from xmtc.core.run import Run
-    from xmtc.models import catalog
-    from xmtc.models.auto import report
-    from xmtc.planning.plan import plan
 
-    values = config.merged(
-        config.read_toml(config_file) if config_file else {}, config.assignments(pairs)
-    )
-    settings = config.from_dict(catalog.module_of(kind).Config, values)  # before the long work
+    kind, settings = model_settings(kind, preset, config_file, pairs)  # before the long work
     store.check_target(out, overwrite)
     if validation is not None:
         api.check_uses_validation(kind)
     dataset = read(data, split, **reading)
     if validation is not None:
-        chosen_by = read(validation, "validation", **reading)
+        validation_set = read(validation, "validation", **reading)
         with about(validation):
-            dataset = dataset.with_validation(chosen_by)
-    if minutes and hasattr(settings, "minutes"):  # auto plans by itself
+            dataset = dataset.with_validation(validation_set)
+    if minutes is not None and hasattr(settings, "minutes"):  # auto keeps to them by itself
         settings = replace(settings, minutes=minutes)
-        minutes = None
-    if memory is not None or minutes is not None:
-        made = plan(kind, dataset, settings, memory=memory, minutes=minutes)
-        click.echo(described(made), err=True)
-        settings = made.settings
+    elif memory is not None or minutes is not None:
+        plan = make_plan(kind, dataset, settings, memory=memory, minutes=minutes)
+        click.echo(described(plan), err=True)
+        settings = plan.settings
     run = Run.at(f"{out}.run")
     started = time.perf_counter()
     try:
         model = api.train(kind, dataset, settings, run=f"{out}.run")
     except KeyboardInterrupt:
         if run.unfinished():
-            click.echo(f"The same command goes on with what is in {out}.run", err=True)
+            click.echo(f"Run the same command again to continue from {out}.run", err=True)
         raise
     duration = time.perf_counter() - started
     if os.environ.get("RANK", "0") != "0":
-        return  # torchrun: all processes have the model, the first one saves it
+        return  # torchrun: every process has the model, the first one saves it
     model = api.remember(model, [source(data, dataset, split, **reading)])
     api.save(model, out, overwrite)
     run.tidy()
+    _report(model, out, len(dataset), duration, as_json)
+
+
+def _report(model: Any, out: str, texts: int, duration: float, as_json: bool) -> None:
+    from xmtc.core import store
+    from xmtc.models.auto import report
+
     size = store.size_on_disk(out)
-    chosen = report.read(f"{out}.run") if kind in catalog.RECIPES else {}
-    if chosen and not as_json:
-        print_table(report.COLUMNS, report.table(chosen), words=2)
-        click.echo(chosen["why"])
-    result = {
-        "kind": model.kind,
-        "folder": out,
-        "texts": len(dataset),
-        "labels": len(model.labels),
-        "seconds": round(duration, 3),
-        "bytes": size,
-        **chosen,
-    }
+    tried = report.read(f"{out}.run")
     if as_json:
-        print_json(result)
-    else:
-        click.echo(
-            f"Trained {model.kind} on {counted(len(dataset), 'text')} with "
-            f"{counted(len(model.labels), 'label')} in {seconds(duration)}; saved "
-            f"{megabytes(size)} to {out}"
+        print_json(
+            {
+                "kind": model.kind,
+                "folder": out,
+                "texts": texts,
+                "labels": len(model.labels),
+                "seconds": round(duration, 3),
+                "bytes": size,
+                **tried,
+            }
         )
+        return
+    if tried:
+        print_table(report.COLUMNS, report.table(tried), words=2)
+        click.echo(tried["why"])
+    click.echo(
+        f"Trained {model.kind} on {counted(texts, 'text')} with "
+        f"{counted(len(model.labels), 'label')} in {seconds(duration)}; saved {megabytes(size)} "
+        f"to {out}"
+    )
 
 
 command.epilog = "Kinds: " + ", ".join(TRAINABLE)

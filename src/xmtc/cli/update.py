@@ -39,7 +39,7 @@ def command(
     as_json: bool,
     **reading: Any,
 ) -> None:
-    """Teach a linear_tree the labelled texts in MORE; only what they touch is trained again.
+    """Train a linear_tree on the labelled texts in MORE; only what they touch is trained again.
 
     The vocabulary and the tree stay; new labels are added. A model holds no texts, so its training
     data is read again from where it was.
@@ -69,8 +69,8 @@ def command(
             }
         )
     else:
-        learned = f"{counted(len(after), 'more text')} and {counted(added, 'new label')}"
-        click.echo(f"Learned {learned} in {seconds(duration)}; saved to {out}")
+        what = f"{counted(len(after), 'more text')} and {counted(added, 'new label')}"
+        click.echo(f"Trained on {what} in {seconds(duration)}; saved to {out}")
 
 
 def _trained_on(

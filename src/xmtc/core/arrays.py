@@ -1,4 +1,4 @@
-"""Names for the arrays that travel through xmtc, and the few operations all rooms share."""
+"""Names for the arrays of xmtc, and the few operations that all rooms share."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 
 
 class XmtcError(Exception):
-    """Anything that a user can mend; the command line prints it without a traceback."""
+    """Anything that a user can fix; the command line prints it without a traceback."""
 
 
 class DataError(XmtcError):
@@ -22,7 +22,7 @@ class ConfigError(XmtcError):
 
 
 class StoreError(XmtcError):
-    """A model folder that cannot be written, or cannot be trusted when read."""
+    """A model folder that cannot be written, or that fails a check when it is read."""
 
 
 class MissingExtra(XmtcError):
@@ -37,7 +37,7 @@ def require(holds: bool, setting: str, value: object, advice: str) -> None:
 
 @contextmanager
 def memory_errors() -> Iterator[None]:
-    """Inside, PyTorch's way to say that memory ran out, a RuntimeError, becomes Python's."""
+    """Turns PyTorch's RuntimeError for exhausted memory into a MemoryError."""
     try:
         yield
     except RuntimeError as problem:
@@ -57,7 +57,7 @@ def is_whole(value: object) -> bool:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A hint like "; did you mean 'beam'?", or nothing when no known word is close in any case."""
+    """A hint like "; did you mean 'beam'?", empty when no known word is close."""
     forms = {each.casefold(): each for each in known}
     close = difflib.get_close_matches(word.casefold(), forms, n=1, cutoff=0.5)
     return f"; did you mean {forms[close[0]]!r}?" if close else ""

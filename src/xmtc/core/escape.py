@@ -1,10 +1,10 @@
-"""Text of strangers, as it may be shown."""
+"""Untrusted text, escaped for a terminal."""
 
 from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    """The text on one line, without what would steer a terminal or is half a character."""
+    """The text on one line, without control characters and half characters."""
     return "".join(
         char if char.isprintable() else " " if char.isspace() else "\ufffd" for char in text
     )

@@ -1,8 +1,9 @@
-"""LabelSpace: the names of the labels, in the order of their ids, and what they say."""
+"""LabelSpace: the names of the labels, in the order of their ids, and their label texts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,7 +27,8 @@ class LabelSpace:
                 'Give one text per label; use "" where there is none.'
             )
         if len(self.id_of) != len(self.names):
-            raise DataError(f"the label name {_repeated(self.names)!r} occurs twice. Rename one.")
+            twice = next(name for name, count in Counter(self.names).items() if count > 1)
+            raise DataError(f"the label name {twice!r} occurs twice. Rename one.")
 
     @cached_property
     def id_of(self) -> dict[str, int]:
@@ -41,7 +43,7 @@ class LabelSpace:
         return f"LabelSpace({len(self):,} labels: {first}{', ...' if len(self) > 3 else ''})"
 
     def text_of(self, label: int) -> str:
-        """What the label says: its text, or its name where it has none."""
+        """The label text, or the label's name where it has none."""
         return (self.texts and self.texts[label]) or self.names[label]
 
     def extended_by(self, names: Iterable[str]) -> LabelSpace:
@@ -50,21 +52,12 @@ class LabelSpace:
         texts = None if self.texts is None else self.texts + ("",) * len(new)
         return LabelSpace(self.names + new, texts) if new else self
 
-    def only(self, kept: Array) -> LabelSpace:
-        """The labels where `kept` is True, in their order."""
-        places = np.flatnonzero(kept)
+    def only(self, mask: Array) -> LabelSpace:
+        """The labels where `mask` is True, in their order."""
+        places = np.flatnonzero(mask)
         texts = None if self.texts is None else tuple(self.texts[place] for place in places)
         return LabelSpace(tuple(self.names[place] for place in places), texts)
 
     def with_texts(self, texts: dict[str, str]) -> LabelSpace:
         """The same names, described by the texts given for them."""
         return LabelSpace(self.names, tuple(texts.get(name, "") for name in self.names))
-
-
-def _repeated(names: Sequence[str]) -> str:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    return ""

@@ -1,4 +1,4 @@
-"""Parts: what a model is made of when it travels to or from disk. Reading checks everything."""
+"""Parts: what a model is made of on disk. Reading checks everything."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def csr_arrays(name: str, matrix: Csr) -> dict[str, Array]:
 
 
 def from_untrusted(make: Callable[[], T]) -> T:
-    """What `make` returns; if it refuses what the folder says, that is the folder's fault."""
+    """What `make` returns; an error that it raises on the folder's content is a StoreError."""
     try:
         return make()
     except StoreError:

@@ -1,9 +1,9 @@
 """Progress bars: `with track("clustering", total) as advance: ... advance(1)`.
 
-`advance(32, "loss 0.7")` also says how it goes, beside the bar.
+`advance(32, "loss 0.7")` also puts a note next to the bar.
 
-A bar goes to standard error, and only when somebody looks at it: on a terminal, or when
-`show(True)` asked for it. It appears after half a second, so quick steps stay silent.
+A bar goes to standard error, on a terminal or after `show(True)`. It appears after half a second,
+so quick steps stay silent. Whether bars are shown is a setting of the whole process.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class Advance(Protocol):
-    """Says that some more is done, and maybe how it goes."""
+    """Reports progress, with an optional note."""
 
     def __call__(self, amount: int, note: str = "") -> None: ...
 
 
-PATIENCE = 0.5  # seconds before a bar appears
-_asked: list[bool] = []  # the last `show`, if any
+DELAY = 0.5  # seconds before a bar appears
+_asked: list[bool] = []  # the last `show`, if any; of the whole process
 _live: list[Progress] = []  # the display that is up, shared by nested steps
 _turn = threading.RLock()  # the threads of a step share its bar
 
@@ -35,15 +35,10 @@ def show(wanted: bool | None) -> None:
     _asked[:] = [] if wanted is None else [wanted]
 
 
-def wanted() -> bool:
-    """Whether bars are shown now."""
-    return _asked[0] if _asked else sys.stderr.isatty()
-
-
 @contextmanager
 def track(title: str, total: int | None = None) -> Iterator[Advance]:
     """One bar for one piece of work; nested steps share the display."""
-    if not wanted():
+    if not (_asked[0] if _asked else sys.stderr.isatty()):
         yield lambda amount, note="": None
         return
     bar = _Bar(title, total)
@@ -61,11 +56,11 @@ class _Bar:
         self.note = ""
         self.task: TaskID | None = None
         self.closed = False
-        # A clock of its own, because the first step may be a long one: kernels compile in it.
-        self.clock = threading.Timer(PATIENCE, self.open)
-        self.clock.daemon = True
-        if PATIENCE > 0:
-            self.clock.start()
+        # A timer of its own, because the first step may be long: kernels compile in it.
+        self.timer = threading.Timer(DELAY, self.open)
+        self.timer.daemon = True
+        if DELAY > 0:
+            self.timer.start()
         else:
             self.open()
 
@@ -88,14 +83,14 @@ class _Bar:
             )
 
     def close(self) -> None:
-        self.clock.cancel()
+        self.timer.cancel()
         with _turn:
             self.closed = True
             if self.task is None:
                 return
             if len(_live[-1].tasks) > 1:
                 _live[-1].remove_task(self.task)
-            else:  # the last one turns off the light
+            else:
                 _live.pop().stop()
 
 

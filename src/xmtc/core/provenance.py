@@ -1,4 +1,4 @@
-"""Source: where a model's training texts came from, and how to know them again."""
+"""Provenance: where a model's training texts came from, and their fingerprint."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Provenance:
         return f"{self.path} ({self.texts:,} texts)"
 
     def reading(self) -> dict[str, Any]:
-        """The keywords of `read_dataset` that read it again, but for the path."""
+        """The keywords of `read_dataset` that read the file again."""
         known = ("path", "texts", "sha256")
         return {name: value for name, value in asdict(self).items() if name not in known}
 
 
 def provenance_from_dict(values: Any) -> Provenance:
-    """The source as `dataclasses.asdict` wrote it; wrong types are refused."""
+    """The reverse of `dataclasses.asdict`; wrong types are refused."""
     return config.from_dict(Provenance, values if isinstance(values, dict) else {"": values})

@@ -28,7 +28,7 @@ from xmtc.core.arrays import Array
 from xmtc.core.dataset import TrainedOn
 from xmtc.core.digest import digest_of_file
 from xmtc.core.errors import StoreError
-from xmtc.core.files import drafted, sync
+from xmtc.core.files import drafted, exchange, sync
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.provenance import provenance_from_dict
@@ -40,17 +40,17 @@ ARRAYS = "arrays.safetensors"
 LABELS = "labels.jsonl"
 LITTER = {".DS_Store", "Thumbs.db", "desktop.ini"}  # what systems leave in folders by themselves
 MAX_MANIFEST_BYTES = 16 << 20
-MAX_NESTING = 16  # of the manifest; ours has four levels
+MAX_NESTING = 16  # levels of the manifest; xmtc writes six at most
 COUNTS = "trained_on.label_counts"
 
 
 def write(kind: str, parts: Parts, folder: str | Path, overwrite: bool = False) -> None:
-    """Write the model beside its target and rename it there: all of it appears, or nothing."""
+    """Write the model to a folder of its own: all of it appears, or nothing."""
     target = Path(folder).absolute()
     check_target(target, overwrite)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _write_beside(kind, parts, target, overwrite)
+        _write_draft(kind, parts, target, overwrite)
     except (OSError, ValueError, SafetensorError) as error:
         raise StoreError(f"cannot write a model to {target}: {_reason(error)}.") from error
 
@@ -87,7 +87,10 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
             raise StoreError(f"{folder} is not a model folder: {why}.")
         _check_regular(path, f"{folder} is not a model folder: it has no {MANIFEST}.")
         if path.stat().st_size > MAX_MANIFEST_BYTES:
-            raise StoreError(f"{path} is above {MAX_MANIFEST_BYTES >> 20} MB; ours never are.")
+            raise StoreError(
+                f"{path} is above {MAX_MANIFEST_BYTES >> 20} MB, larger than any xmtc writes; "
+                "it is not read."
+            )
         manifest = _parsed(path.read_bytes())
     except OSError as error:
         raise StoreError(f"cannot read {path}: {_reason(error)}.") from error
@@ -126,13 +129,15 @@ def check_target(folder: str | Path, overwrite: bool) -> None:
         )
 
 
-def _write_beside(kind: str, parts: Parts, target: Path, overwrite: bool) -> None:
+def _write_draft(kind: str, parts: Parts, target: Path, overwrite: bool) -> None:
     with drafted(target) as draft:
         draft.mkdir()
         arrays = {**parts.arrays, COUNTS: parts.trained_on.label_counts}
         arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
         save_file(arrays, draft / ARRAYS)
-        (draft / ARRAYS).chmod(0o666 & ~_umask())  # safetensors writes for the owner only
+        mask = os.umask(0)
+        os.umask(mask)
+        (draft / ARRAYS).chmod(0o666 & ~mask)  # safetensors writes for the owner only
         _write_labels(draft / LABELS, parts.labels)
         _write_manifest(draft, kind, parts, arrays)
         _swap_in(draft, target, overwrite)
@@ -159,17 +164,13 @@ def _write_manifest(draft: Path, kind: str, parts: Parts, arrays: Mapping[str, A
     (draft / MANIFEST).write_text(text, encoding="utf-8")
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def _swap_in(draft: Path, target: Path, overwrite: bool) -> None:
     check_target(target, overwrite)  # another process may have written there meanwhile
     sync(draft)
     if not target.exists():
         draft.replace(target)
+    elif overwrite and exchange(draft, target):
+        pass  # the draft is the old model now, and is removed
     elif overwrite:
         with drafted(target) as old:
             target.replace(old)
@@ -218,7 +219,10 @@ def _check_manifest(path: Path, manifest: Any) -> None:
     if not isinstance(manifest, dict):
         raise StoreError(f"{path} does not describe a model.")
     if not _is_flat(manifest, MAX_NESTING):
-        raise StoreError(f"{path} is nested deeper than {MAX_NESTING} levels; ours never are.")
+        raise StoreError(
+            f"{path} is nested deeper than {MAX_NESTING} levels, deeper than any xmtc writes; "
+            "it is not read."
+        )
     if manifest.get("format") != FORMAT:
         raise StoreError(
             f"{path} has format {manifest.get('format')!r}, this xmtc {VERSION} reads {FORMAT}. "
@@ -316,7 +320,7 @@ def _view(path: Path, mapped: Any, start: int, name: str, entry: Any, declared: 
     begin, end = entry["data_offsets"]
     dtype = np.dtype(known)
     if (start + begin) % dtype.itemsize:
-        raise StoreError(f"{path}: array {name!r} begins at an odd place; ours are aligned.")
+        raise StoreError(f"{path}: array {name!r} is misaligned.")
     # Not by way of bytes: SciPy copies arrays that seem to be a small part of their base.
     values = np.frombuffer(mapped, dtype, (end - begin) // dtype.itemsize, start + begin)
     array: Array = values.reshape(entry["shape"])

@@ -16,18 +16,27 @@ from xmtc.core.errors import ConfigError
 T = TypeVar("T")
 R = TypeVar("R")
 
-_asked: list[int] = []  # the last `set_threads`, if any
+_asked: list[int] = []  # the last `set_threads`, if any; of the whole process
 
 
 def thread_count() -> int:
     """How many threads work at once: `set_threads`, else XMTC_THREADS, else all cores."""
-    return next(iter(_asked), None) or _from_environment() or _cores()
+    if _asked:
+        return _asked[0]
+    value = os.environ.get("XMTC_THREADS", "")
+    if value and not (value.isdecimal() and int(value) > 0):
+        raise ConfigError(f"XMTC_THREADS={value!r}: expected a positive whole number")
+    if value:
+        return int(value)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def set_threads(count: int | None) -> None:
     """Use this many threads from here on; None goes back to the default."""
     if count is not None and count < 1:
-        raise ConfigError(f"threads={count}: use at least 1, or None for all cores")
+        raise ConfigError(f"threads={count}: expected at least 1, or None for all cores")
     _asked[:] = [] if count is None else [count]
 
 
@@ -44,16 +53,3 @@ def in_threads(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
         return [work(item) for item in items]
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(work, items))
-
-
-def _from_environment() -> int | None:
-    value = os.environ.get("XMTC_THREADS", "")
-    if value and not (value.isdecimal() and int(value) > 0):
-        raise ConfigError(f"XMTC_THREADS={value!r} is not a positive whole number")
-    return int(value) if value else None
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

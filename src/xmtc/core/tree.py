@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from xmtc.core.arrays import Allowed, Array, Csr, Ints, Longs, as_csr, csr
+from xmtc.core.arrays import Allowed, Array, Csr, Ints, Longs, as_csr, csr, starts_of
 from xmtc.core.errors import DataError
 
-MAX_DEPTH = 64  # far above any useful tree; a bound for files from strangers
+MAX_DEPTH = 64  # far above any useful tree; a bound for untrusted files
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,24 @@ class LabelTree:
     def children(self) -> tuple[Children, ...]:
         """`children[level]`: which nodes of `level` each node of the level above has."""
         above = [1, *map(len, self.parents)]
-        return tuple(_children(parents, n) for parents, n in zip(self.parents, above, strict=False))
+        return tuple(
+            Children(
+                starts_of(np.bincount(parents, minlength=count)),
+                np.argsort(parents, kind="stable").astype(np.int32),
+            )
+            for parents, count in zip(self.parents, above, strict=False)
+        )
 
     def children_among(self, allowed: Allowed) -> tuple[Children, ...]:
         """`children`, without the nodes that have no allowed label below them."""
         if allowed is None:
             return self.children
-        open_nodes = self.open_nodes(allowed)
-        return tuple(map(_only, self.children, open_nodes))
+        found = []
+        for children, is_open in zip(self.children, self.open_nodes(allowed), strict=True):
+            remains = is_open[children.nodes]
+            start = starts_of(remains)[children.start]
+            found.append(Children(start, children.nodes[remains]))
+        return tuple(found)
 
     def open_nodes(self, allowed: Array) -> list[Array]:
         """For each level, which nodes lead to an allowed label."""
@@ -99,15 +109,3 @@ class LabelTree:
             above = len(self.parents[below - 1])
             relevant = as_csr(csr(relevant.data, parents[relevant.indices], relevant.indptr, above))
         return relevant
-
-
-def _children(parents: Ints, above: int) -> Children:
-    start = np.zeros(above + 1, np.int64)
-    np.cumsum(np.bincount(parents, minlength=above), out=start[1:])
-    return Children(start, np.argsort(parents, kind="stable").astype(np.int32))
-
-
-def _only(children: Children, open_nodes: Array) -> Children:
-    kept = open_nodes[children.nodes]
-    counted = np.concatenate([[0], np.cumsum(kept)])
-    return Children(counted[children.start].astype(np.int64), children.nodes[kept])

@@ -34,17 +34,17 @@ def module_of(kind: str) -> Any:
     modules = {known: module for known, (module, _) in KINDS.items()} | RECIPES
     if kind not in modules:
         hint = did_you_mean(kind, modules) or "."
-        raise ConfigError(f"no model called {kind!r}{hint} There is: {', '.join(modules)}")
+        raise ConfigError(f"no model called {kind!r}{hint} Available: {', '.join(modules)}")
     return importlib.import_module(modules[kind])
 
 
 def explaining() -> str:
-    """The kinds whose models can say why, for a sentence."""
+    """The kinds whose models can be explained, for a sentence."""
     return ", ".join(kind for kind in KINDS if hasattr(class_of(kind), "explain"))
 
 
 def kinds_with_validation() -> tuple[str, ...]:
-    """The kinds whose training chooses something by validation data."""
+    """The kinds that use validation data."""
     wanted = {"training", "validation"}
     return tuple(
         kind

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from xmtc.api import check_dataset, check_trainable, config_of
+from xmtc.api import check_trainable, resolve
 from xmtc.core import config as settings
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import ConfigError, is_number, require
@@ -69,11 +69,10 @@ def plan(
     for name, limit in limits.items():
         fit = limit is None or (is_number(limit) and limit > 0)
         require(fit, name, limit, "must be a number above 0, or None for no limit")
-    check_dataset(dataset, "plan")
+    check_trainable(dataset, "plan")
     if kind in RECIPES:
         raise ConfigError(f"{kind} plans by itself as it goes; it has no limit but its minutes.")
-    chosen = config_of(kind, config)
-    check_trainable(dataset)
+    _, chosen = resolve(kind, config)
     estimate = _estimator(kind, dataset)
     made = estimate(chosen)
     for name, value in CHEAPER:

@@ -63,8 +63,9 @@ def said_of(texts: int, taught: Sequence[str]) -> str:
 
 
 def read(folder: str | Path) -> dict[str, Any]:
-    """The tried.json in a run's folder: tried, kept, why."""
-    said: dict[str, Any] = json.loads((Path(folder) / TRIED).read_text(encoding="utf-8"))
+    """The tried.json in a run's folder: tried, kept, why; empty where there is none."""
+    path = Path(folder) / TRIED
+    said: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return said
 
 
