@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xmtc.core.arrays import Array, Floats, Inputs, Ints, count_of, pair_keys
+from xmtc.core.arrays import Floats, Inputs, Ints, count_of, pair_keys
 from xmtc.core.labels import LabelSpace
 from xmtc.core.progress import track
 from xmtc.core.threads import blocks
@@ -27,8 +27,7 @@ class Ranking:
     def __post_init__(self) -> None:
         if self.labels.ndim != 2 or self.labels.shape != self.scores.shape:
             raise ValueError(
-                f"expected labels and scores of one shape (texts, k), got {self.labels.shape} and "
-                f"{self.scores.shape}"
+                f"labels {self.labels.shape} and scores {self.scores.shape}: not one 2-d shape"
             )
 
     def __len__(self) -> int:
@@ -65,24 +64,25 @@ class Ranking:
 
     def above(self, threshold: float) -> Ranking:
         """Only the labels that score at least `threshold`; the other places become padding."""
-from xmtc.core.arrays import Array, Floats, Inputs, Ints, count_of, pair_keys
+        above = self.scores >= threshold
+        return Ranking(
+            np.where(above, self.labels, NO_LABEL).astype(np.int32),
+            np.where(above, self.scores, NO_SCORE).astype(np.float32),
+        )
 
     def without(self, pairs: Ints) -> Ranking:
-        """The same without some (text, label) pairs; later labels move up."""
+        """The same with some (text, label) pairs taken out; later labels move up."""
         width = int(max(self.labels.max(initial=0), pairs.max(initial=0))) + 1
         keys = pair_keys(np.arange(len(self))[:, None], self.labels, width)
         gone = np.isin(keys, pair_keys(pairs[:, 0], pairs[:, 1], width))
         gone &= self.labels != NO_LABEL
         order = np.argsort(gone, axis=1, kind="stable")
-from xmtc.core.arrays import Array, Floats, Inputs, Ints, count_of, pair_keys
+        remaining = ~np.take_along_axis(gone, order, axis=1)
         labels = np.take_along_axis(self.labels, order, axis=1)
         scores = np.take_along_axis(self.scores, order, axis=1)
-        return Ranking(labels, scores)._where(~np.take_along_axis(gone, order, axis=1))
-
-    def _where(self, valid: Array) -> Ranking:
-        """The same with padding in all other places."""
         return Ranking(
-from xmtc.core.arrays import Array, Floats, Inputs, Ints, count_of, pair_keys
+            np.where(remaining, labels, NO_LABEL).astype(np.int32),
+            np.where(remaining, scores, NO_SCORE).astype(np.float32),
         )
 
     def named(self, labels: LabelSpace) -> list[list[tuple[str, float]]]:
