@@ -105,7 +105,7 @@ def _epoch(
     from xmtc.neural.batches.tokens import tokenise
     from xmtc.neural.devices import seeded
     from xmtc.neural.encoders.frozen import FrozenSource, source_of
-    from xmtc.neural.encoders.text_encoder import make_encoder
+    from xmtc.neural.encoders.make import make_encoder
     from xmtc.neural.heads.flat import Flat
     from xmtc.neural.training.loop import fit
     from xmtc.neural.training.task import LabelTask, Net
@@ -129,7 +129,7 @@ def _epoch(
 
 
 def _attention(texts: Sequence[str], options: Options) -> list[Measurement]:
-    from xmtc.neural.encoders.text_encoder import make_encoder
+    from xmtc.neural.encoders.make import make_encoder
     from xmtc.neural.settings import EncoderConfig
 
     joined = [" ".join(texts[start : start + 40]) for start in range(0, 4000, 40)]

@@ -18,7 +18,7 @@ from xmtc.core.config import merged
 from xmtc.core.errors import ConfigError, StoreError
 from xmtc.data.planted import planted
 from xmtc.models import aplc
-from xmtc.neural.encoders.text_encoder import make_encoder
+from xmtc.neural.encoders.make import make_encoder
 from xmtc.neural.heads.adaptive import AdaptiveLabelClusters, Hidden
 from xmtc.neural.settings import EncoderConfig, TrainingConfig
 from xmtc.neural.training import loop

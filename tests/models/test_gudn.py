@@ -27,7 +27,7 @@ from xmtc.models import gudn
 from xmtc.neural.batches.tokens import tokenise, tokenised
 from xmtc.neural.devices import seeded
 from xmtc.neural.encoders.frozen import FrozenSource, source_of
-from xmtc.neural.encoders.text_encoder import make_encoder
+from xmtc.neural.encoders.make import make_encoder
 from xmtc.neural.heads.chunked import Chunked
 from xmtc.neural.heads.dense_scorer import DenseScorer
 from xmtc.neural.heads.flat import Flat

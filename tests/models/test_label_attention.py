@@ -17,8 +17,8 @@ from xmtc.core.ranking import Ranking
 from xmtc.core.tree import LabelTree
 from xmtc.data.planted import planted
 from xmtc.models import label_attention
+from xmtc.neural.batches.token_states import TokenStates
 from xmtc.neural.heads import attention_head as heads
-from xmtc.neural.heads.attention_scorer import States
 from xmtc.neural.heads.candidates import candidates_of
 
 DEEP = {"plain_up_to": 3, "levels": 2, "arity": 2, "max_cluster": 3, "beam": 3}
@@ -57,7 +57,7 @@ def test_logits_of_all_of_some_and_of_the_finished_scorer_are_those_of_loops(mon
         np.testing.assert_allclose(found, np.take_along_axis(expected, some.numpy(), 1), atol=1e-5)
         monkeypatch.setattr(heads, "CHUNK", 2)
         np.testing.assert_allclose(head.of_all(states, mask), expected, atol=1e-5)
-    encoded = States((states.numpy(),), mask.bool().numpy())
+    encoded = TokenStates((states.numpy(),), mask.bool().numpy())
     everything = np.tile(np.arange(7, dtype=np.int32), (3, 1))
     scores = head.scorer(0).score(encoded, everything)
     np.testing.assert_allclose(scores, 1 / (1 + np.exp(-expected)), atol=1e-5)
@@ -162,7 +162,7 @@ def test_scores_are_products_down_the_tree():
     )
     texts = planted(texts=60).texts[:4]
     ranking = model.rank(texts, k=3)
-    from xmtc.neural.encoders.token_states import states_of
+    from xmtc.neural.encoders.read_states import states_of
 
     for rows, states in states_of(model.encoders, texts):
         for place, row in enumerate(rows):

@@ -229,7 +229,7 @@ def test_a_model_of_before_there_was_a_choice_keeps_its_tree():
 
 
 def test_a_frozen_encoder_stays_as_it_was_made_and_a_taught_one_changes():
-    from xmtc.neural.encoders.text_encoder import make_encoder
+    from xmtc.neural.encoders.make import make_encoder
 
     config = resolve("xr_transformer", quick())[1]
     before = make_encoder([], config.encoder).body.state_dict()

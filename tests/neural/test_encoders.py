@@ -19,15 +19,14 @@ from xmtc.data.planted import planted
 from xmtc.neural import devices, extra
 from xmtc.neural.batches.layout import Batch
 from xmtc.neural.batches.tokens import tokenise, tokenised
-from xmtc.neural.encoders import attention_autotune, frozen, locate, transformer
+from xmtc.neural.encoders import attention_autotune, frozen, locate, transformer, vectors
 from xmtc.neural.encoders.frozen import FrozenSource, TokenSource, source_of
+from xmtc.neural.encoders.make import make_encoder
+from xmtc.neural.encoders.read_states import states_of
 from xmtc.neural.encoders.serialize import encoder_arrays, encoder_from
-from xmtc.neural.encoders.text_encoder import make_encoder
-from xmtc.neural.encoders.token_states import states_of
+from xmtc.neural.encoders.vectors import text_vectors
 from xmtc.neural.encoders.word_encoders import BiLstm
 from xmtc.neural.settings import EncoderConfig
-from xmtc.neural.training import head_warmup
-from xmtc.neural.training.head_warmup import text_vectors
 
 TEXTS = ["alpha beta gamma", "", "sign0a zebra crossing with the stripes alpha", "delta " * 40]
 every_family = pytest.mark.parametrize("family", FAMILIES)
@@ -101,7 +100,7 @@ def test_what_was_read_of_more_texts_serves_for_some_of_them(
     here = some.batch(np.arange(3))
     assert (there.states == here.states).all()
     expected = text_vectors(whole, tmp_path)[[3, 0, 3]]
-    monkeypatch.setattr(head_warmup, "_read", None)  # nothing is read again
+    monkeypatch.setattr(vectors, "_read", None)  # nothing is read again
     assert (text_vectors(some, tmp_path) == expected).all()
 
 

@@ -20,10 +20,11 @@ from xmtc.core import run
 from xmtc.data.planted import planted
 from xmtc.neural.batches.tokens import tokenise
 from xmtc.neural.devices import seeded
+from xmtc.neural.encoders import vectors
 from xmtc.neural.encoders.frozen import TokenSource
-from xmtc.neural.encoders.text_encoder import make_encoder
+from xmtc.neural.encoders.make import make_encoder
 from xmtc.neural.settings import EncoderConfig, TrainingConfig
-from xmtc.neural.training import head_warmup, log, loop
+from xmtc.neural.training import log, loop
 from xmtc.neural.training.averaging import Average
 from xmtc.neural.training.loop import fit
 from xmtc.neural.training.optimizer import Optimiser
@@ -297,14 +298,14 @@ def test_vectors_that_another_process_put_together_meanwhile_are_taken(tmp_path,
     texts = planted(texts=9).texts
     encoder = make_encoder(texts, EncoderConfig(name="cnn", max_tokens=16)).eval()
     source = TokenSource(encoder, tokenise(texts, encoder.tokenizer, encoder.cut))
-    expected = head_warmup._read(source, np.arange(9))
-    real = head_warmup._read_part
+    expected = vectors._read(source, np.arange(9))
+    real = vectors._read_part
 
     def overtaken(source, rows, path):
         real(source, rows, path)
         np.save(path.with_name(path.name.replace("-0.npy", ".npy")), expected)
         path.unlink()
 
-    monkeypatch.setattr(head_warmup, "_read_part", overtaken)
-    assert (head_warmup.text_vectors(source, tmp_path) == expected).all()
+    monkeypatch.setattr(vectors, "_read_part", overtaken)
+    assert (vectors.text_vectors(source, tmp_path) == expected).all()
     assert len(list(tmp_path.glob("vectors-*.npy"))) == 1

@@ -309,7 +309,7 @@ def _ranked(
     allowed: Allowed = None,
 ) -> Ranking:
     """The k best nodes of the tree's last level."""
-    from xmtc.neural.encoders.token_states import states_of
+    from xmtc.neural.encoders.read_states import states_of
 
     ranking = Ranking.empty(len(texts), k)
     with track("ranking", len(texts)) as advance:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from xmtc.core.threads import thread_count
 
@@ -75,3 +77,72 @@ def seeded(seed: int) -> Iterator[None]:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         yield
+
+
+class Rng:
+    """The random numbers of one training. PyTorch draws from one generator per process, so
+    trainings take turns: `with rng.turn():` lets this one draw on from where it last was."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.state: dict[str, Tensor] = {}  # of each generator; empty: nothing was drawn yet
+        self.inside = False
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Inside, PyTorch draws this training's numbers; the caller's go on undisturbed outside."""
+        with _TURNS:
+            if self.inside:  # a turn inside a turn of the same training
+                yield
+                return
+            outside = _generators()
+            if self.state:
+                _set_generators(self.state)
+            else:
+                torch.manual_seed(self.seed)
+            self.inside = True
+            try:
+                yield
+            finally:
+                self.inside = False
+                self.state = _generators()
+                _set_generators(outside)
+
+
+class _FairLock:
+    """Re-entrant. Whoever waits gets it before whoever has just let it go."""
+
+    def __init__(self) -> None:
+        self.next = threading.Lock()
+        self.now = threading.RLock()
+        self.owner: int | None = None
+        self.depth = 0
+
+    def __enter__(self) -> None:
+        if self.owner == threading.get_ident():
+            self.now.acquire()
+        else:
+            with self.next:  # held while waiting, so that the last owner waits behind
+                self.now.acquire()
+        self.owner = threading.get_ident()
+        self.depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.depth -= 1
+        if not self.depth:
+            self.owner = None
+        self.now.release()
+
+
+_TURNS = _FairLock()  # of all trainings in this process
+
+
+def _generators() -> dict[str, Tensor]:
+    state = {"random": torch.get_rng_state()}
+    return state | ({"cuda_random": torch.cuda.get_rng_state()} if device().type == "cuda" else {})
+
+
+def _set_generators(state: Mapping[str, Tensor]) -> None:
+    torch.set_rng_state(state["random"])
+    if device().type == "cuda" and "cuda_random" in state:
+        torch.cuda.set_rng_state(state["cuda_random"])

@@ -104,6 +104,6 @@ def _filled(found: Csr, others: Callable[[], Csr]) -> Csr:
 
 
 def _reader(dataset: Dataset, config: EncoderConfig) -> TextEncoder:
-    from xmtc.neural.encoders.text_encoder import make_encoder
+    from xmtc.neural.encoders.make import make_encoder
 
     return make_encoder(dataset.texts, config).eval()

@@ -139,7 +139,7 @@ def neural_matcher(
 ) -> tuple[NeuralMatcher, Callable[[], Floats]]:
     """The matcher, taught with (texts, clusters); and a way to its vectors of these very texts,
     which is quicker than to read them again where layers are frozen."""
-    from xmtc.neural.training.head_warmup import text_vectors
+    from xmtc.neural.encoders.vectors import text_vectors
     from xmtc.neural.training.prepared import fine_tune, prepare
 
     lesson = prepare(texts, how.encoder, how.training, run, key, how.standardise)

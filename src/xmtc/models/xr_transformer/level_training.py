@@ -93,7 +93,7 @@ class Course:
         self, tree: LabelTree, vectors: Floats, guessed: Guess | None, epochs: int
     ) -> Floats:
         """The vectors after the encoder learned the last level of this tree."""
-        from xmtc.neural.training.head_warmup import text_vectors
+        from xmtc.neural.encoders.vectors import text_vectors
         from xmtc.neural.training.loop import fit
 
         lesson = self.lesson

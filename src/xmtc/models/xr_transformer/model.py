@@ -360,8 +360,8 @@ def read(
     """
     from xmtc.neural.batches.tokens import tokenised
     from xmtc.neural.encoders.frozen import TokenSource, source_of
-    from xmtc.neural.encoders.text_encoder import make_encoder
-    from xmtc.neural.training.head_warmup import text_vectors
+    from xmtc.neural.encoders.make import make_encoder
+    from xmtc.neural.encoders.vectors import text_vectors
 
     if config.encoder.name in OWN:
         logging.getLogger("xmtc").warning(

@@ -6,13 +6,17 @@ So a training of some texts uses what another one of more texts has read already
 from __future__ import annotations
 
 import hashlib
+import math
+import os
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from xmtc.core.arrays import Longs
+from xmtc.core.errors import StoreError
 from xmtc.core.files import written
 from xmtc.neural.batches.tokens import Tokens
 
@@ -52,6 +56,24 @@ def found_or_made(
     starts = make(path)
     _note(same, wanted, starts)
     return path, starts
+
+
+def room_for(path: Path, dtype: Any, shape: tuple[int, int]) -> np.memmap[Any, Any]:
+    """An array on disk, all of it allocated: a full disk is found now, not in the middle."""
+    try:
+        states = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+        if hasattr(os, "posix_fallocate"):
+            with path.open("r+b") as file:
+                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        size = math.prod(shape) * np.dtype(dtype).itemsize / 1e6
+        raise StoreError(
+            f"no room for {size:,.0f} MB in {path.parent}: {error}. Make room, set XMTC_CACHE to "
+            "another folder, or take a larger disk. States of frozen layers can be done without: "
+            "encoder.frozen_cache=none."
+        ) from error
+    return states
 
 
 def _index_of(path: Path) -> Path:

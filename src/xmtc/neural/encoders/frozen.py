@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,6 @@ import numpy as np
 import torch
 
 from xmtc.core.arrays import Array, Longs
-from xmtc.core.errors import StoreError
 from xmtc.core.files import written
 from xmtc.core.progress import track
 from xmtc.neural.batches.grouping import sorted_batches
@@ -190,7 +187,7 @@ def _fill(path: Path, encoder: TextEncoder, frozen: int, tokens: Tokens) -> Long
     ends = tokens.starts + extra * np.arange(len(tokens.starts))
     shape = (int(ends[-1]), encoder.body.width)
     dtype = DTYPES[encoder.config.frozen_cache]
-    states = room_for(path, dtype, shape)
+    states = activation_cache.room_for(path, dtype, shape)
     lengths = pieces.lengths + extra
     everything = np.arange(len(pieces))
     encoder.eval()
@@ -205,24 +202,6 @@ def _fill(path: Path, encoder: TextEncoder, frozen: int, tokens: Tokens) -> Long
     return ends[:-1]
 
 
-def room_for(path: Path, dtype: Any, shape: tuple[int, int]) -> np.memmap[Any, Any]:
-    """An array on disk, all of it allocated: a full disk is found now, not in the middle."""
-    try:
-        states = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
-        if hasattr(os, "posix_fallocate"):
-            with path.open("r+b") as file:
-                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
-    except OSError as error:
-        path.unlink(missing_ok=True)
-        size = math.prod(shape) * np.dtype(dtype).itemsize / 1e6
-        raise StoreError(
-            f"no room for {size:,.0f} MB in {path.parent}: {error}. Make room, set XMTC_CACHE to "
-            "another folder, or take a larger disk. States of frozen layers can be done without: "
-            "encoder.frozen_cache=none."
-        ) from error
-    return states
-
-
 def digest_of(encoder: TextEncoder, frozen_only: bool = False) -> str:
     """Of all its weights, or of those that are not taught."""
     digest = hashlib.sha256()
@@ -231,13 +210,6 @@ def digest_of(encoder: TextEncoder, frozen_only: bool = False) -> str:
             digest.update(name.encode())
             digest.update(weights.detach().contiguous().cpu().numpy())
     return digest.hexdigest()
-
-
-def vectors_key(source: Source) -> str:
-    """Of all that its vectors depend on, but the tokens."""
-    encoder = source.encoder
-    how = (source.below, source.precision, encoder.layout, encoder.config.vector, encoder.layers)
-    return hashlib.sha256(f"{how} {digest_of(encoder)}".encode()).hexdigest()[:32]
 
 
 def _key(encoder: TextEncoder, frozen: int, precision: str) -> str:

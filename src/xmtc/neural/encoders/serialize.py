@@ -17,12 +17,8 @@ from xmtc.neural.batches.layout import Layout
 from xmtc.neural.devices import device
 from xmtc.neural.encoders import transformer
 from xmtc.neural.encoders.locate import OWN
-from xmtc.neural.encoders.text_encoder import (
-    TextEncoder,
-    own_body,
-    positions,
-    transformer_body,
-)
+from xmtc.neural.encoders.make import own_body, positions, transformer_body
+from xmtc.neural.encoders.text_encoder import TextEncoder
 from xmtc.neural.settings import EncoderConfig
 
 LARGEST = 1 << 24  # of a number that says how large an encoder is

@@ -10,22 +10,7 @@ from scipy.special import expit, softmax
 
 from xmtc.core.arrays import Array, Floats, Ints
 from xmtc.core.parts import Parts
-
-
-@dataclass(frozen=True)
-class States:
-    """Texts as token states: what label-wise attention reads. Slices like an array."""
-
-    states: tuple[Floats, ...]  # (texts, length, dim) of each level's encoder
-    mask: Array  # (texts, length), True for tokens
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """(texts, length)"""
-        return self.mask.shape
-
-    def __getitem__(self, rows: slice) -> States:
-        return States(tuple(each[rows] for each in self.states), self.mask[rows])
+from xmtc.neural.batches.token_states import TokenStates
 
 
 @dataclass(frozen=True)
@@ -37,7 +22,7 @@ class AttentionScorer:
     weights: tuple[Floats, ...]  # of the shared layers, (out, in); the last has one output
     biases: tuple[Floats, ...]
 
-    def score(self, encoded: States, candidates: Ints) -> Floats:
+    def score(self, encoded: TokenStates, candidates: Ints) -> Floats:
         """(texts, width), from 0 to 1."""
         scores = np.empty(candidates.shape, np.float32)
         for row, wanted in enumerate(candidates):

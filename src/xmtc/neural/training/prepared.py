@@ -12,11 +12,13 @@ from xmtc.neural.batches.tokens import Tokens, tokenised
 from xmtc.neural.devices import device
 from xmtc.neural.encoders.attention_autotune import use_fastest
 from xmtc.neural.encoders.frozen import Source, digest_of, source_of
-from xmtc.neural.encoders.text_encoder import TextEncoder, make_encoder
+from xmtc.neural.encoders.make import make_encoder
+from xmtc.neural.encoders.text_encoder import TextEncoder
+from xmtc.neural.encoders.vectors import text_vectors
 from xmtc.neural.heads.dense_scorer import Standard
 from xmtc.neural.settings import EncoderConfig, TrainingConfig
 from xmtc.neural.training.guided_loss import GuidedTask
-from xmtc.neural.training.head_warmup import text_vectors, warm_up_head
+from xmtc.neural.training.head_warmup import warm_up_head
 from xmtc.neural.training.loop import fit
 from xmtc.neural.training.task import LabelTask, Net
 

@@ -9,15 +9,15 @@ import torch
 
 from xmtc.core.arrays import Longs
 from xmtc.neural.batches.grouping import sorted_batches
+from xmtc.neural.batches.token_states import TokenStates
 from xmtc.neural.batches.tokens import tokenise
 from xmtc.neural.devices import device, threads_for
 from xmtc.neural.encoders.text_encoder import RANKING_TOKENS, TextEncoder
-from xmtc.neural.heads.attention_scorer import States
 
 
 def states_of(
     encoders: Sequence[TextEncoder], texts: Sequence[str]
-) -> Iterator[tuple[Longs, States]]:
+) -> Iterator[tuple[Longs, TokenStates]]:
     """(which texts, their states by each encoder), texts of like length together.
 
     The encoders have the same words.
@@ -30,4 +30,4 @@ def states_of(
         products = float(lengths[rows].sum()) * first.products_per_token
         with torch.inference_mode(), threads_for(products):
             found = tuple(each.states(batch).float().cpu().numpy() for each in encoders)
-        yield rows, States(found, batch.mask.bool().cpu().numpy())
+        yield rows, TokenStates(found, batch.mask.bool().cpu().numpy())
