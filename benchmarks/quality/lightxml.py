@@ -235,7 +235,7 @@ def _made(
     if system == INT8:
         return _cells.with_encoder(models[0], int8=True), {}
     if system == AVERAGE:
-        from xmtc.models.ensemble import model as ensemble
+        from xmtc.models import ensemble
 
         return ensemble.of(models, ensemble.Config(how="logit")), {}
     if system == LEARNED:
@@ -245,7 +245,7 @@ def _made(
 
 def _combined(models: list[Model], name: str, options: Options) -> tuple[Model, Measurement]:
     """Weights learned with the tree that never saw the validation texts, for the one that did."""
-    from xmtc.models.ensemble import model as ensemble
+    from xmtc.models import ensemble
 
     neural, tree, unseen = models
     found = ensemble.learned(

@@ -133,7 +133,7 @@ def _learned(name: str, options: Options) -> Measurement:
 
 def _measure_learned(places: Sequence[Path], name: str, options: Options) -> Measurement:
     import xmtc
-    from xmtc.models.ensemble import model as ensemble
+    from xmtc.models import ensemble
 
     xmtc.set_threads(options.threads)
     models = [xmtc.load(place) for place in places]
@@ -146,7 +146,7 @@ def _measure_learned(places: Sequence[Path], name: str, options: Options) -> Mea
         "dev": {
             "metric": how.metric,
             "learned": learned.figure,
-            "equal": learned.plain,
+            "equal": learned.equal,
             "alone": list(learned.alone),
         },
     }

@@ -286,7 +286,7 @@ def _members(
 
 def _speed(places: Sequence[Path], name: str, options: Options) -> Measurement:
     import xmtc
-    from xmtc.models.ensemble import model as ensemble
+    from xmtc.models import ensemble
 
     xmtc.set_threads(options.threads)
     model = ensemble.of([xmtc.load(place) for place in places])
@@ -335,7 +335,7 @@ def _rank(place: Path, name: str, options: Options) -> None:
 
 def _measure(places: Sequence[Path], name: str, options: Options) -> Measurement:
     import xmtc
-    from xmtc.models.ensemble import model as ensemble
+    from xmtc.models import ensemble
     from xmtc.models.ensemble.label_union import renumbered
 
     model = ensemble.of([xmtc.load(place) for place in places])
@@ -344,7 +344,7 @@ def _measure(places: Sequence[Path], name: str, options: Options) -> Measurement
         renumbered(xmtc.Ranking(each["labels"], each["scores"]), ids)
         for each, ids in zip(saved, model.ids, strict=True)
     ]
-    ranking = model.joined(rankings, SETTINGS["k"], model.weights)
+    ranking = model.merged(rankings, SETTINGS["k"])
     test = _cells.asked(options, name).named_in(model.labels)
     found = _figures.quality_of(ranking, test, model.trained_on, METRICS, options.ranking)
     return {**found, "texts_per_second": len(test) / sum(float(each["seconds"]) for each in saved)}

@@ -201,7 +201,7 @@ def compare(
     different_labels: allow models with different labels; a label unknown to a model is a miss.
     options: settings of `Measures`, e.g. resamples=1000, seed=0.
     """
-    from xmtc.models.ensemble.label_union import all_labels, ids_in, renumbered, seen_by
+    from xmtc.models.ensemble.label_union import all_labels, ids_in, merged_training, renumbered
 
     if len(models) < 2:
         raise ConfigError(
@@ -224,7 +224,7 @@ def compare(
         for name, model in models.items()
     }
     return compare_rankings(
-        rankings, truth, seen_by(members, labels), ks=tuple(sorted(set(ks))), **options
+        rankings, truth, merged_training(members, labels), ks=tuple(sorted(set(ks))), **options
     )
 
 

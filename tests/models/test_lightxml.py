@@ -19,8 +19,7 @@ from xmtc.core.config import merged
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
 from xmtc.data.planted import planted
-from xmtc.models import lightxml
-from xmtc.models.ensemble import model as ensemble
+from xmtc.models import ensemble, lightxml
 from xmtc.models.holdout import split_validation
 from xmtc.neural.encoders import attention_autotune
 from xmtc.neural.heads.candidates import candidates_of, hardest_clusters

@@ -63,7 +63,7 @@ def test_more_trees_take_longer_and_more_room(data):
 
 
 def test_an_ensemble_costs_what_its_members_cost(priced, data):
-    made = xmtc.plan("ensemble", data, {"kinds": ["linear_tree", "linear_tree"]})
+    made = xmtc.plan("ensemble", data, {"members": ["linear_tree", "linear_tree"]})
     assert made.seconds == 2 * xmtc.plan("linear_tree", data).seconds
 
 

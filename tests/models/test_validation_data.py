@@ -95,7 +95,7 @@ def test_auto_compares_kinds_by_it_and_teaches_all_else(monkeypatch):
 
 
 def test_an_ensemble_learns_its_weights_from_it():
-    kinds = {"kinds": ["most_frequent", "one_vs_all"], "how": "rank_average", "metric": "P@1"}
+    kinds = {"members": ["most_frequent", "one_vs_all"], "how": "rank_average", "metric": "P@1"}
     equal = xmtc.train("ensemble", DATA, kinds)
     learned = xmtc.train("ensemble", DATA, kinds, validation=dev())
     assert equal.weights.tolist() == [0.5, 0.5]

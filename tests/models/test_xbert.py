@@ -392,7 +392,7 @@ def test_the_six_are_two_kinds_of_label_vectors_times_three_seeds():
 
 
 def test_other_seeds_make_other_clusters_and_their_average_answers():
-    from xmtc.models.ensemble import model as ensemble
+    from xmtc.models import ensemble
 
     data = planted(texts=120)
     members = [

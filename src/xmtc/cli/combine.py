@@ -11,7 +11,7 @@ from xmtc.cli.output import counted, json_option, megabytes, print_json, print_t
 from xmtc.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from xmtc.models.ensemble.combine import Learned
+    from xmtc.models.ensemble.combine import LearnedWeights
 
 HOWS = ("average", "logit", "sigmoid", "softmax", "rank_average", "round_robin")
 
@@ -63,7 +63,7 @@ def command(
     """
     from xmtc import api
     from xmtc.core import config, store
-    from xmtc.models.ensemble import model as ensemble
+    from xmtc.models import ensemble
 
     if len(models) < 2:
         raise ConfigError(
@@ -100,22 +100,22 @@ def command(
     )
 
 
-def _plain(found: Learned, models: tuple[str, ...], metric: str) -> dict[str, Any]:
+def _plain(found: LearnedWeights, models: tuple[str, ...], metric: str) -> dict[str, Any]:
     return {
         "weights": dict(zip(models, found.weights, strict=True)),
         "metric": metric,
         "alone": dict(zip(models, found.alone, strict=True)),
-        "equal_weights": found.plain,
+        "equal_weights": found.equal,
         "these_weights": found.figure,
     }
 
 
-def _print(found: Learned, models: tuple[str, ...], metric: str) -> None:
+def _print(found: LearnedWeights, models: tuple[str, ...], metric: str) -> None:
     rows = [
         [model, f"{weight:.2f}", f"{alone:.2f}"]
         for model, weight, alone in zip(models, found.weights, found.alone, strict=True)
     ]
-    rows += [["with equal weights", "", f"{found.plain:.2f}"]]
+    rows += [["with equal weights", "", f"{found.equal:.2f}"]]
     rows += [["with these weights", "", f"{found.figure:.2f}"]]
     print_table(["model", "weight", metric], rows, "On the validation texts, percent")
     dropped = [model for model, weight in zip(models, found.weights, strict=True) if not weight]

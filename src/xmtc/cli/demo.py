@@ -111,7 +111,7 @@ def _compile(kinds: tuple[str, ...], train: Any) -> None:
 def _tried(kind: str, train: Any, test: Any) -> Tried:
     from xmtc import api
     from xmtc.core.ranking import rank_in_blocks
-    from xmtc.models.ensemble import model as ensemble
+    from xmtc.models import ensemble
 
     started = time.perf_counter()
     model = api.train(kind, train, SETTINGS.get(kind))
@@ -123,11 +123,11 @@ def _tried(kind: str, train: Any, test: Any) -> Tried:
 
 def _average(members: list[Tried]) -> Tried:
     """Of what the members have said already: to ask them again would take another minute."""
-    from xmtc.models.ensemble import model as ensemble
+    from xmtc.models import ensemble
 
     model = ensemble.of([each.model for each in members], ensemble.Config(how="logit"))
     started = time.perf_counter()
-    ranking = model.joined([each.ranking for each in members], 5, model.weights)
+    ranking = model.merged([each.ranking for each in members], 5)
     ranked = time.perf_counter() - started + sum(each.ranked for each in members)
     name = " + ".join(each.name for each in members)
     return Tried(name, model, ranking, sum(each.trained for each in members), ranked)

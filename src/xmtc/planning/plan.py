@@ -13,7 +13,8 @@ from xmtc.api import check_trainable, resolve
 from xmtc.core import config as settings
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import ConfigError, is_number, require
-from xmtc.models.catalog import PLANNED, RECIPES, module_of
+from xmtc.models.catalog import PLANNED, RECIPES
+from xmtc.models.ensemble import member_config
 from xmtc.planning.cost import Estimate, Spent, one_vs_all_costs, total
 from xmtc.planning.tree_cost import linear_tree_costs
 
@@ -124,7 +125,8 @@ def _ensemble_costs(dataset: Dataset) -> Callable[[Any], Estimate]:
     """One member after the other; what is trained stays in memory."""
 
     def estimate(config: Any) -> Estimate:
-        each = [_costs(kind)(dataset)(module_of(kind).Config()) for kind in config.kinds]
+        members = map(member_config, config.members)
+        each = [_costs(kind)(dataset)(member) for kind, member in members]
         size = sum(cost.model_bytes for cost in each)
         growth = size + max(cost.growth for cost in each)
         return Estimate(total(*(cost.spent for cost in each)), growth, size)

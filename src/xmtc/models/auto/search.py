@@ -21,7 +21,7 @@ from xmtc.core.errors import MissingExtra, StoreError, XmtcError, memory_errors,
 from xmtc.core.interfaces import Model
 from xmtc.core.run import NO_RUN, Run, training_key
 from xmtc.evaluation.report import evaluate_ranking
-from xmtc.models import lightxml, linear_tree, one_vs_all
+from xmtc.models import ensemble, lightxml, linear_tree, one_vs_all
 from xmtc.models.auto.report import FIGURES, Choice, Tried, reason, said_of
 from xmtc.models.auto.state import (
     Memory,
@@ -32,7 +32,6 @@ from xmtc.models.auto.state import (
     reading_speed,
     with_epochs,
 )
-from xmtc.models.ensemble import model as ensemble
 from xmtc.models.xr_transformer import model as xr_transformer
 from xmtc.neural.extra import require_neural
 from xmtc.planning.cost import one_vs_all_costs, timed

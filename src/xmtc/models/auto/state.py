@@ -23,8 +23,7 @@ from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts
 from xmtc.core.ranking import Ranking
 from xmtc.core.run import Run, trial_run
-from xmtc.models import catalog
-from xmtc.models.ensemble import model as ensemble
+from xmtc.models import catalog, ensemble
 from xmtc.models.xr_transformer import model as xr_transformer
 from xmtc.planning.cost import timed
 

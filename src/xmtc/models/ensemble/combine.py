@@ -1,4 +1,4 @@
-"""How several rankings become one, and which weights suit them."""
+"""Merges the rankings of several models into one, and finds the weights that suit them best."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from xmtc.kernels.topk import best
 
 # Weights that are tried; members whose scores fall more slowly often deserve very little.
 GRID = (0.01, 0.02, *(step / 20 for step in range(21)), 0.98, 0.99)
-SURE = 1e-4  # added to both sides of odds, so that no score is taken to be certain
-ROUNDS = 10  # over all members; rarely more than three are needed
+SMOOTHING = 1e-4  # added to both sides of odds, so that no score counts as certain
+MAX_ROUNDS = 10  # of coordinate ascent over all members; rarely more than three are needed
 
 How = Literal["average", "logit", "sigmoid", "softmax", "rank_average", "round_robin"]
 Missing = Literal["floor", "zero"]
 
 
-def combined(
+def merge(
     rankings: Sequence[Ranking],
     k: int,
     how: How,
@@ -31,43 +31,47 @@ def combined(
     missing: Missing = "floor",
     known: Bools | None = None,
 ) -> Ranking:
-    """The k best of equally long rankings; scores from 0 to 1 stay there.
+    """The k best labels of equally long rankings; scores from 0 to 1 stay in that range.
 
-    weights: (rankings,) 1 in all; where it is 0, a ranking has no say. known: (rankings, labels)
-    True where a ranking's model knows the label; None: all know all.
+    weights: (rankings,) that sum to 1; a ranking with weight 0 does not enter. known: (rankings,
+    labels) True where a ranking's model knows the label; None: all know all.
     Ranks count from 1 for the first place down to 1/length for the last; round robin takes the
-    first places of all, then the second ones, and so on.
+    first places of all rankings, then the second ones, and so on.
     """
-    heard: list[int] = np.flatnonzero(weights).tolist()
+    members: list[int] = np.flatnonzero(weights).tolist()
     values = [
-        _values(rankings[member], how, place, len(heard)) for place, member in enumerate(heard)
+        _values(rankings[member], how, place, len(members)) for place, member in enumerate(members)
     ]
-    labels = np.concatenate([rankings[member].labels for member in heard], axis=1)
+    labels = np.concatenate([rankings[member].labels for member in members], axis=1)
     if how == "round_robin":
         return Ranking(*best(*joined(labels, np.concatenate(values, axis=1), largest=True), k))
-    floors = [
-        _floor(rankings[member], part, how, missing)
-        for member, part in zip(heard, values, strict=True)
-    ]
+    zero = float(_log_odds(np.zeros(1))[0]) if how == "logit" else 0.0
+    floors = []  # (texts, 1) each: the value of labels that a member knows and did not rank
+    for member, value in zip(members, values, strict=True):
+        if missing == "zero" or how == "rank_average":
+            floors.append(np.full((len(value), 1), zero))
+        else:  # a ranking with places left has ruled all other labels out
+            full = rankings[member].labels[:, -1:] != NO_LABEL
+            floors.append(np.where(full, value[:, -1:], zero))
     above = [
-        (part - floor) * weights[member]
-        for member, part, floor in zip(heard, values, floors, strict=True)
+        (value - floor) * weights[member]
+        for member, value, floor in zip(members, values, floors, strict=True)
     ]
     ids, sums = joined(labels, np.concatenate(above, axis=1))
     shares = np.zeros_like(sums)
-    for member, floor in zip(heard, floors, strict=True):
-        asked = weights[member] * (1.0 if known is None else known[member][ids])
-        sums += asked * floor
-        shares += asked
-    means = sums / np.maximum(shares, 1e-9)  # what pads get is never read
+    for member, floor in zip(members, floors, strict=True):
+        share = weights[member] * (1.0 if known is None else known[member][ids])
+        sums += share * floor
+        shares += share
+    means = sums / np.maximum(shares, 1e-9)  # padding is never read
     scores = _sigmoid(means) if how == "logit" else means
     return Ranking(*best(ids, scores.astype(np.float32), k))
 
 
 def _values(ranking: Ranking, how: How, place: int, members: int) -> Doubles:
-    """(texts, places) what a member's places count."""
-    kept = ranking.labels != NO_LABEL
-    scores = np.where(kept, ranking.scores, 0).astype(np.float64)
+    """(texts, places) what each rank or score of a member counts. place: of the member."""
+    ranked = ranking.labels != NO_LABEL
+    scores = np.where(ranked, ranking.scores, 0).astype(np.float64)
     if how == "average":
         return scores
     if how == "logit":
@@ -75,8 +79,8 @@ def _values(ranking: Ranking, how: How, place: int, members: int) -> Doubles:
     if how == "sigmoid":
         return _sigmoid(scores)
     if how == "softmax":
-        masked = np.where(kept, scores, -1e300)
-        powers = np.exp(masked - masked.max(axis=1, keepdims=True)) * kept
+        masked = np.where(ranked, scores, -1e300)
+        powers = np.exp(masked - masked.max(axis=1, keepdims=True)) * ranked
         return np.asarray(powers / np.maximum(powers.sum(axis=1, keepdims=True), 1e-300))
     ranks = np.broadcast_to(ranking.k - np.arange(ranking.k, dtype=np.float64), scores.shape)
     if how == "rank_average":
@@ -89,41 +93,39 @@ def _sigmoid(values: Doubles) -> Doubles:
 
 
 def _log_odds(scores: Doubles) -> Doubles:
-    return np.asarray(np.log((scores + SURE) / (1 - scores + SURE)))
-
-
-def _floor(ranking: Ranking, values: Doubles, how: How, missing: Missing) -> Doubles:
-    """(texts, 1) what a label counts that a member knows and did not rank."""
-    nothing = float(_log_odds(np.zeros(1))[0]) if how == "logit" else 0.0
-    if missing == "zero" or how == "rank_average":
-        return np.full((len(ranking), 1), nothing)
-    full = ranking.labels[:, -1:] != NO_LABEL  # else the member had nothing more to say
-    return np.where(full, values[:, -1:], nothing)
+    return np.asarray(np.log((scores + SMOOTHING) / (1 - scores + SMOOTHING)))
 
 
 @dataclass(frozen=True)
-class Learned:
-    """Weights, and by which figures on the validation texts they were chosen."""
+class LearnedWeights:
+    """Weights of members, and the metric on the validation texts by which they were selected."""
 
     weights: tuple[float, ...]
     figure: float  # with these weights
-    plain: float  # with equal weights
+    equal: float  # with equal weights
     alone: tuple[float, ...]  # of each member
 
 
-def searched(figure: Callable[[Doubles], float], members: int) -> Learned:
-    """One weight after the other is moved to where it helps, the others keeping their ratio."""
+def best_weights(figure: Callable[[Doubles], float], members: int) -> LearnedWeights:
+    """Coordinate ascent: one weight after the other, while the others keep their ratio."""
     starts = [np.full(members, 1 / members), *np.eye(members)]
     figures = [figure(start) for start in starts]
     first = int(np.argmax(figures))  # equal weights, if nothing is better
     weights = starts[first]
     highest = figures[first]
-    with track("learning weights", ROUNDS * members) as advance:
-        for _ in range(ROUNDS if members > 1 else 0):
+    with track("learning weights", MAX_ROUNDS * members) as advance:
+        for _ in range(MAX_ROUNDS if members > 1 else 0):
             before = highest
             for member in range(members):
-                tried = [_moved(weights, member, value) for value in GRID]
-                reached = [figure(each) for each in tried]
+                others = weights.copy()
+                others[member] = 0
+                if not others.any():
+                    others[:] = 1
+                    others[member] = 0
+                tried = [others * ((1 - value) / others.sum()) for value in GRID]
+                for value, moved in zip(GRID, tried, strict=True):
+                    moved[member] = value
+                reached = [figure(moved) for moved in tried]
                 place = int(np.argmax(reached))
                 if reached[place] > highest + 1e-9:
                     weights = tried[place]
@@ -131,15 +133,4 @@ def searched(figure: Callable[[Doubles], float], members: int) -> Learned:
                 advance(1, f"{highest:.2f}")
             if highest == before:
                 break
-    return Learned(tuple(weights.tolist()), highest, figures[0], tuple(figures[1:]))
-
-
-def _moved(weights: Doubles, member: int, value: float) -> Doubles:
-    others = weights.copy()
-    others[member] = 0
-    if not others.any():
-        others[:] = 1
-        others[member] = 0
-    moved: Doubles = others * ((1 - value) / others.sum())
-    moved[member] = value
-    return moved
+    return LearnedWeights(tuple(weights.tolist()), highest, figures[0], tuple(figures[1:]))

@@ -1,4 +1,4 @@
-"""Union: several models' labels as one label space, by name."""
+"""The labels of several models as one label space, matched by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from xmtc.core.ranking import NO_LABEL, Ranking
 
 
 def all_labels(models: Sequence[Model]) -> LabelSpace:
-    """Those of the first, then what the others have besides; each with the first text it has."""
+    """The first model's labels, then new ones of the others; each with the first text it has."""
     labels = models[0].labels
     if all(model.labels == labels for model in models):
         return labels
@@ -26,8 +26,8 @@ def all_labels(models: Sequence[Model]) -> LabelSpace:
     return labels.with_texts(texts) if any(texts.values()) else labels
 
 
-def seen_by(models: Sequence[Model], labels: LabelSpace) -> TrainedOn:
-    """The most that a model saw of each label: they mostly learn from the same texts."""
+def merged_training(models: Sequence[Model], labels: LabelSpace) -> TrainedOn:
+    """Per label the largest count of all models: their training sets overlap as a rule."""
     counts = np.zeros(len(labels), np.int64)
     for model in models:
         ids = ids_in(labels, model.labels)
@@ -36,9 +36,9 @@ def seen_by(models: Sequence[Model], labels: LabelSpace) -> TrainedOn:
     return TrainedOn(max(each.trained_on.texts for each in models), counts, tuple(sources))
 
 
-def ids_in(everyone: LabelSpace, mine: LabelSpace) -> Ints:
-    """(my labels,) their ids in the larger space."""
-    return np.array([everyone.id_of[name] for name in mine.names], np.int32)
+def ids_in(union: LabelSpace, labels: LabelSpace) -> Ints:
+    """(labels,) their ids in the union."""
+    return np.array([union.id_of[name] for name in labels.names], np.int32)
 
 
 def renumbered(ranking: Ranking, ids: Ints) -> Ranking:

@@ -15,8 +15,8 @@ import xmtc
 from xmtc.core import store
 from xmtc.core.ranking import NO_LABEL, Ranking
 from xmtc.data.planted import planted
-from xmtc.models.ensemble import model as ensemble
-from xmtc.models.ensemble.combine import combined, searched
+from xmtc.models import ensemble, most_frequent
+from xmtc.models.ensemble.combine import best_weights, merge
 from xmtc.text import tfidf
 
 ORACLE = {  # spec 8.9, and what we divide by to stay between 0 and 1
@@ -51,7 +51,7 @@ def members():
 @every_how
 def test_the_rules_give_what_the_papers_code_gives(how):
     expected, constant = ORACLE[how]
-    found = combined([FIRST, SECOND], 4, how, EQUAL, "zero")
+    found = merge([FIRST, SECOND], 4, how, EQUAL, "zero")
     assert found.labels[0].tolist() == list(expected)
     scale = 4 / 2 if how == "round_robin" else constant  # (longest + 1) / members
     assert found.scores[0] * scale == pytest.approx(list(expected.values()), abs=1e-6)
@@ -64,9 +64,9 @@ def test_scores_from_0_to_1_stay_there_and_every_label_comes_once(how, data):
     rows = st.dictionaries(st.integers(0, 9), st.floats(0, 1, width=32), max_size=6)
     parts = [ranking(data.draw(rows), 6) for _ in range(3)]
     raw = np.array(data.draw(st.lists(st.floats(0.01, 1), min_size=3, max_size=3)))
-    found = combined(parts, 12, how, raw / raw.sum())
-    kept = found.labels[found.labels != NO_LABEL].tolist()
-    assert sorted(kept) == sorted(
+    found = merge(parts, 12, how, raw / raw.sum())
+    ranked = found.labels[found.labels != NO_LABEL].tolist()
+    assert sorted(ranked) == sorted(
         {label for part in parts for label in part.labels[0].tolist()} - {NO_LABEL}
     )
     scores = found.scores[found.labels != NO_LABEL]
@@ -75,22 +75,22 @@ def test_scores_from_0_to_1_stay_there_and_every_label_comes_once(how, data):
 
 
 def test_weights_shift_the_average():
-    found = combined([FIRST, SECOND], 2, "average", np.array([0.8, 0.2]), "zero")
+    found = merge([FIRST, SECOND], 2, "average", np.array([0.8, 0.2]), "zero")
     assert found.labels.tolist() == [[0, 1]]
     assert found.scores[0] == pytest.approx([0.8 * 0.9 + 0.2 * 0.2, 0.8 * 0.5 + 0.2 * 0.8])
 
 
-def test_a_member_without_weight_has_no_say():
-    alone = combined([SECOND, FIRST], 4, "average", np.array([1.0, 0.0]))
+def test_a_member_without_weight_does_not_enter():
+    alone = merge([SECOND, FIRST], 4, "average", np.array([1.0, 0.0]))
     assert alone.labels.tolist() == [[1, 3, 0, NO_LABEL]]
 
 
 def test_a_label_that_a_member_did_not_rank_counts_as_much_as_its_last():
-    found = combined([FIRST, SECOND], 4, "average", EQUAL)
+    found = merge([FIRST, SECOND], 4, "average", EQUAL)
     assert found.labels.tolist() == [[1, 0, 3, 2]]
     assert found.scores[0] == pytest.approx([0.65, 0.55, (0.1 + 0.6) / 2, (0.1 + 0.2) / 2])
     short = ranking({1: 0.8, 3: 0.6}, 3)  # it had a place left: what it leaves out, it rules out
-    found = combined([FIRST, short], 4, "average", EQUAL)
+    found = merge([FIRST, short], 4, "average", EQUAL)
     assert dict(zip(found.labels[0].tolist(), found.scores[0].tolist(), strict=True)) == (
         pytest.approx({1: 0.65, 0: 0.45, 3: 0.35, 2: 0.05})
     )
@@ -99,7 +99,7 @@ def test_a_label_that_a_member_did_not_rank_counts_as_much_as_its_last():
 @pytest.mark.parametrize("missing", ["floor", "zero"])
 def test_only_members_that_know_a_label_are_asked(missing):
     known = np.array([[True, True, True, False], [True, True, False, True]])
-    found = combined([FIRST, SECOND], 4, "average", EQUAL, missing, known)
+    found = merge([FIRST, SECOND], 4, "average", EQUAL, missing, known)
     assert found.labels.tolist() == [[1, 3, 0, 2]]
     assert found.scores[0] == pytest.approx([0.65, 0.6, 0.55, 0.1])
 
@@ -134,7 +134,7 @@ def test_how_deep_members_rank_does_not_depend_on_k_up_to_the_depth():
 
 
 @pytest.fixture
-def strangers():
+def different_labels():
     """Two models that share one of their labels."""
     old = xmtc.Dataset.of(
         ["fresh fish", "red wine", "fish soup"] * 4, [["fish"], ["wine"], ["fish"]] * 4
@@ -147,8 +147,8 @@ def strangers():
     return [xmtc.train("one_vs_all", old), xmtc.train("linear_tree", new)]
 
 
-def test_members_may_know_different_labels(strangers, tmp_path):
-    both = ensemble.of(strangers)
+def test_members_may_know_different_labels(different_labels, tmp_path):
+    both = ensemble.of(different_labels)
     assert both.labels.names == ("fish", "wine", "stocks")
     assert both.labels.text_of(2) == "shares of companies"
     assert both.trained_on.texts == 12
@@ -157,8 +157,8 @@ def test_members_may_know_different_labels(strangers, tmp_path):
     rows = xmtc.predict(both, texts, k=5)
     assert [row[0][0] for row in rows] == ["fish", "wine", "stocks"]
     assert all(len(row) == 3 for row in rows)
-    wine = dict(xmtc.predict(strangers[0], texts[1:2], k=3)[0])["wine"]
-    assert dict(rows[1])["wine"] == pytest.approx(wine)  # not halved by who never heard of it
+    wine = dict(xmtc.predict(different_labels[0], texts[1:2], k=3)[0])["wine"]
+    assert dict(rows[1])["wine"] == pytest.approx(wine)  # not halved by a model without it
     assert [name for name, _ in xmtc.predict(both, texts[:1], only=["wine"])[0]] == ["wine"]
     xmtc.save(both, tmp_path / "both")
     loaded = xmtc.load(tmp_path / "both")
@@ -176,7 +176,7 @@ def test_a_saved_ensemble_holds_its_members_whole(tmp_path):
     xmtc.save(outer, tmp_path / "model")
     loaded = xmtc.load(tmp_path / "model")
     assert loaded.config == outer.config
-    assert loaded.config.kinds == ("ensemble", "one_vs_all")
+    assert loaded.config.members == ("ensemble", "one_vs_all")
     assert loaded.members[0].config == inner.config
     assert [member.kind for member in loaded.members[0].members] == ["linear_tree", "most_frequent"]
     assert loaded.members[1].config == members()[2].config
@@ -186,14 +186,14 @@ def test_a_saved_ensemble_holds_its_members_whole(tmp_path):
 
 
 def described(values, /, **change):
-    values["members"]["0"] |= change
+    values["trained"]["0"] |= change
 
 
 @pytest.mark.parametrize(
     "forge",
     [
-        lambda settings, arrays: settings.pop("members"),
-        lambda settings, arrays: settings.update(members={"1": {}}),
+        lambda settings, arrays: settings.pop("trained"),
+        lambda settings, arrays: settings.update(trained={"1": {}}),
         lambda settings, arrays: settings.update(weights=[0.5, 0.25, 0.25]),
         lambda settings, arrays: settings.update(weights=[2.0, -1.0]),
         lambda settings, arrays: described(settings, kind="os.system"),
@@ -257,28 +257,49 @@ def test_a_member_that_only_does_harm_is_left_out():
 @settings(max_examples=30, deadline=None)
 def test_the_search_comes_near_the_best_weights(target):
     wanted = np.array(target) / sum(target)
-    found = searched(lambda weights: -float(np.abs(weights - wanted).sum()), len(wanted))
+    found = best_weights(lambda weights: -float(np.abs(weights - wanted).sum()), len(wanted))
     assert min(found.weights) >= 0
     assert sum(found.weights) == pytest.approx(1)
-    assert found.figure >= max(found.plain, *found.alone)
+    assert found.figure >= max(found.equal, *found.alone)
     if len(wanted) == 2:
         assert np.array(found.weights) == pytest.approx(wanted, abs=0.026)
 
 
 def test_equal_weights_stay_where_nothing_is_better():
-    found = searched(lambda weights: 1.0, 3)
+    found = best_weights(lambda weights: 1.0, 3)
     assert found.weights == pytest.approx((1 / 3,) * 3)
 
 
-def test_training_an_ensemble_trains_its_kinds():
+def test_training_an_ensemble_trains_its_members():
     data = planted()
-    model = xmtc.train("ensemble", data, kinds=["most_frequent", "one_vs_all"], validation=0.2)
+    model = xmtc.train("ensemble", data, members=["most_frequent", "one_vs_all"], validation=0.2)
     assert {member.kind for member in model.members} <= {"most_frequent", "one_vs_all"}
     assert model.trained_on.texts == 160
     assert xmtc.evaluate(model, planted(seed=1)).metrics["P@1"] > 95
 
 
-def test_an_explanation_comes_from_a_member_that_can_give_one(strangers):
+def test_members_are_kinds_or_presets_with_settings_of_their_own():
+    members = ["linear_tree trees=2 tree.max_leaf=3", "linear_tree beam=3"]
+    model = xmtc.train("ensemble", planted(), members=members)
+    first, second = model.members
+    assert (first.config.trees, first.config.tree.max_leaf, len(first.forests)) == (2, 3, 2)
+    assert (second.config.trees, second.config.beam) == (1, 3)
+
+
+def test_each_member_has_a_part_of_the_run(monkeypatch):
+    parts = []
+    real = most_frequent.train
+
+    def train(dataset, config, run):
+        parts.append(run.part)
+        return real(dataset, config, run)
+
+    monkeypatch.setattr(most_frequent, "train", train)
+    xmtc.train("ensemble", planted(), members=["most_frequent", "most_frequent"])
+    assert parts == [("member0",), ("member1",)]
+
+
+def test_an_explanation_comes_from_a_member_that_can_give_one(different_labels):
     both = ensemble.of([members()[1], members()[0]])
     reasons = xmtc.explain(both, "sign3a sign3b", k=1)
     assert reasons[0].label == "label 0003"
@@ -286,9 +307,9 @@ def test_an_explanation_comes_from_a_member_that_can_give_one(strangers):
     assert reasons[0].path[-1].by == f"{members()[0].kind}, member 2 of 2"
     around = xmtc.explain(ensemble.of([both, members()[1]]), "sign3a sign3b", k=1)[0]
     assert around.path[-1].by == f"ensemble, member 1 of 2: {members()[0].kind}, member 2 of 2"
-    assert xmtc.explain(ensemble.of(strangers), "stock exchange", k=1)[0].label == "stocks"
+    assert xmtc.explain(ensemble.of(different_labels), "stock exchange", k=1)[0].label == "stocks"
     with pytest.raises(
-        xmtc.ConfigError, match=r"no member .* can say why 'label 00.*most_frequent"
+        xmtc.ConfigError, match=r"no member .*most_frequent.* can explain 'label 00"
     ):
         xmtc.explain(ensemble.of([members()[1]]), "sign3a", k=1)
     with pytest.raises(xmtc.ConfigError, match="cannot be changed"):
@@ -313,15 +334,22 @@ def test_members_that_no_input_suits_are_refused_and_a_member_that_cannot_read_i
     [
         (lambda: ensemble.of([]), "at least one trained model"),
         (lambda: ensemble.of(["runs/olive"]), "trained models, not a str"),
-        (lambda: ensemble.of(members(), ensemble.Config(weights=(0.5, 0.5))), "each of the 3"),
-        (lambda: ensemble.Config(weights=(0.5, 0.6)), "1 in all"),
+        (
+            lambda: ensemble.of(members(), ensemble.Config(weights=(0.5, 0.5))),
+            "one for each of the 3 models",
+        ),
+        (lambda: ensemble.Config(weights=(0.5, 0.6)), "must sum to 1"),
         (lambda: ensemble.Config(weights=(1.5, -0.5)), "must not be negative"),
-        (lambda: ensemble.Config(how="round_robin", weights=(1.0,)), "takes turns"),
-        (lambda: ensemble.Config(how="round_robin", validation=0.1), "takes turns"),
+        (lambda: ensemble.Config(how="round_robin", weights=(1.0,)), "round_robin has no weights"),
+        (lambda: ensemble.Config(how="round_robin", validation=0.1), "round_robin has no weights"),
         (lambda: ensemble.Config(weights=(0.5, 0.5), validation=0.1), "given or learned"),
-        (lambda: xmtc.train("ensemble", planted(), weights=(1.0,)), "as many as kinds"),
-        (lambda: ensemble.Config(kinds=("no_such",)), "name one or more of"),
-        (lambda: ensemble.Config(kinds=()), "name one or more of"),
+        (
+            lambda: xmtc.train("ensemble", planted(), weights=(1.0,)),
+            "one for each of the 2 members",
+        ),
+        (lambda: ensemble.Config(members=("no_such",)), "no kind or preset 'no_such'"),
+        (lambda: ensemble.Config(members=("linear_tree beams=2",)), "did you mean 'beam'"),
+        (lambda: ensemble.Config(members=()), "at least one kind or preset"),
         (
             lambda: ensemble.learned(members(), planted(), ensemble.Config(how="round_robin")),
             "could be learned",
@@ -330,7 +358,7 @@ def test_members_that_no_input_suits_are_refused_and_a_member_that_cannot_read_i
             lambda: ensemble.learned(
                 members(), planted(), ensemble.Config(weights=(0.5, 0.3, 0.2))
             ),
-            "one or the other",
+            "drop one of the two",
         ),
     ],
 )
@@ -346,7 +374,7 @@ def test_weights_cannot_be_learned_from_texts_without_labels():
 
 def test_ensembles_in_ensembles_have_an_end(tmp_path):
     model = ensemble.of([members()[1]])
-    for _ in range(ensemble.DEEPEST - 1):
+    for _ in range(ensemble.MAX_NESTING - 1):
         model = ensemble.of([model])
     xmtc.save(model, tmp_path / "deep")
     assert json.loads((tmp_path / "deep" / "manifest.json").read_text())["kind"] == "ensemble"
