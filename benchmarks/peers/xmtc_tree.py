@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 import xmtc
 from benchmarks.peers.at_work import System, Task, serve
 from xmtc.core.arrays import as_csr
+from xmtc.labels.trees import PublishedTree
 from xmtc.models import linear_tree
 
 
@@ -28,7 +29,8 @@ class Xmtc(System):
         few = given(as_csr(sp.eye(300)), as_csr(sp.eye(300)))
         for sample in (100, 300):  # the ways of clustering that large and small nodes take
             two = config(2)
-            model = linear_tree.train(few, replace(two, tree=replace(two.tree, sample=sample)))
+            tree = replace(two.tree, published=PublishedTree(sample=sample))
+            model = linear_tree.train(few, replace(two, tree=tree))
         model.rank(as_csr(sp.eye(300)), 5)
 
     def load(self, task: Task) -> Any:
@@ -62,13 +64,7 @@ class Xmtc(System):
 
 def config(trees: int, seed: int = 0) -> linear_tree.Config:
     """The default, with so many trees."""
-    default = linear_tree.Config()
-    return replace(
-        default,
-        trees=trees,
-        tree=replace(default.tree, seed=seed),
-        svm=replace(default.svm, seed=seed),
-    )
+    return linear_tree.Config(trees=trees, seed=seed)
 
 
 def given(features: Any, relevant: Any) -> xmtc.Dataset:

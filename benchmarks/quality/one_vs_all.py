@@ -96,10 +96,9 @@ def _systems(options: Options) -> dict[str, Callable[[Dataset, Csr], Measured]]:
 
 
 def _xmtc(options: Options, train: Dataset, encoded: Csr) -> Measured:
-    from xmtc.linear.svm import SvmConfig
     from xmtc.models import one_vs_all
 
-    config = one_vs_all.Config(svm=SvmConfig(seed=options.seed))
+    config = one_vs_all.Config(seed=options.seed)
     one_vs_all.train(train.take(range(min(200, len(train)))), config).rank(encoded[:10], 5)
     model, fit = timed(lambda: one_vs_all.train(train, config))
     ranking, rank = timed(lambda: model.rank(encoded, max(SETTINGS["ks"])))

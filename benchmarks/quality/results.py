@@ -74,10 +74,9 @@ def _aplc(name: str, options: Options) -> Job:
 
 
 def _bonsai(name: str, _: Options) -> Job:
-    from xmtc.core import config
-    from xmtc.models.linear_tree import BONSAI
+    from xmtc.models import presets
 
-    return Job("bonsai", "linear_tree", name, config.to_dict(BONSAI))
+    return Job("bonsai", "linear_tree", name, presets.load("bonsai").settings)
 
 
 # The very jobs of other benchmarks where there are: what they trained is not trained again.

@@ -17,6 +17,7 @@ from benchmarks.quality import _cells, _figures
 from benchmarks.quality._cells import KS, Job
 from benchmarks.quality.xr_transformer import READ, read_job, taught_job
 from xmtc.evaluation.report import relative_improvement
+from xmtc.models import presets
 
 VECTORS = {"text": "label text", "pifa": "PIFA"}
 MATCHERS = {"linear": "linear", "xttention": "X-ttention", "transformer": "transformer"}
@@ -295,15 +296,13 @@ def _speed(places: Sequence[Path], name: str, options: Options) -> Measurement:
 
 def other_job(key: str, name: str, options: Options) -> Job:
     """A linear model, or the successor, with its defaults or as published."""
-    from xmtc.core import config
-    from xmtc.models import linear_tree
 
     if key in ("xr_read", "xr_transformer"):  # the very models of `quality xr_transformer`
         return (read_job if key == "xr_read" else taught_job)(name, options)
     if key == "one_vs_all":
         return Job(key, key, name, {})
     trees = int(key.rpartition("-")[2])
-    return Job(key, "linear_tree", name, {**config.to_dict(linear_tree.PARABEL), "trees": trees})
+    return Job(key, "linear_tree", name, {**presets.load("parabel").settings, "trees": trees})
 
 
 def _other(key: str, name: str, options: Options) -> Measurement:

@@ -69,7 +69,7 @@ def _measure(size: int, threads: int, seed: int) -> Measurement:
     xmtc.set_threads(threads)
     few = _planted(300, 300, seed)
     for sample in (100, 300):  # compiles the ways of clustering that large and small nodes take
-        _train(*few[:2], tree={"sample": sample}).rank(few[2], 5)
+        _train(*few[:2], tree={"published": {"sample": sample}}).rank(few[2], 5)
     before = resident()
     features, relevant, asked = _planted(size, size, seed)
     forget_peak()

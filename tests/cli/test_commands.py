@@ -70,7 +70,7 @@ def test_train_says_what_it_did(capfd, folder):
         "--set",
         "svm.cost=2",
         "--set",
-        "text.max_ngram=2",
+        "text.ngram_range=1,2",
         "--json",
     )
     result = json.loads(output)
@@ -78,7 +78,7 @@ def test_train_says_what_it_did(capfd, folder):
     assert (result["texts"], result["labels"], result["kind"]) == (200, 12, "one_vs_all")
     manifest = json.loads((folder / "other" / "manifest.json").read_text())
     assert manifest["settings"]["svm"]["cost"] == 2
-    assert manifest["settings"]["text"]["max_ngram"] == 2
+    assert manifest["settings"]["text"]["ngram_range"] == [1, 2]
 
 
 def test_settings_from_a_file_give_way_to_those_on_the_line(capfd, folder, tmp_path):

@@ -168,7 +168,7 @@ def train_all():
     bare = Dataset((), data.relevant, data.labels, data.relevant @ data.relevant.T)
     return {
         "words": xmtc.train("one_vs_all", data),
-        "hashed": xmtc.train("one_vs_all", data, text={"hash_buckets": 64}),
+        "hashed": xmtc.train("one_vs_all", data, text={"published": {"hash_buckets": 64}}),
         "features": xmtc.train("one_vs_all", bare),
         "tree": xmtc.train("linear_tree", data, tree={"arity": 2, "max_leaf": 2}, trees=2),
         "frequent": xmtc.train("most_frequent", data),
@@ -316,15 +316,25 @@ def array_attacks():
 
 
 SETTINGS = {
-    "text.hash_buckets": [1 << 30, 64, -1, 0, 1 << 64, "many", 1.5, [], {}, True],
-    "text.max_ngram": [10**9, 0, -1, 17, HUGE, 10**400, None, "x", {"a": 1}],
-    "text.min_word": [0, -1, 10**30, -(10**30), "1e3"],
+    "text.published.hash_buckets": [1 << 30, 64, -1, 0, 1 << 64, "many", 1.5, [], {}, True],
+    "text.ngram_range": [
+        [1, 10**9],
+        [0, 1],
+        [1, -1],
+        [1, 17],
+        HUGE,
+        [1, 10**400],
+        None,
+        "x",
+        {"a": 1},
+    ],
+    "text.published.min_word_length": [0, -1, 10**30, -(10**30), "1e3"],
     "text.min_df": [-1, 0, 0.5, None],
     "text.max_df": [0, -1, 2, "nan", "inf"],
     "text.analyzer": ["", "words", 1, None, ["word"], "x" * 100_000],
     "text.lowercase": [2, "maybe", None, []],
     "svm.cost": [0, -1, "nan", "inf", None],
-    "svm.seed": [1 << 64, -(1 << 64), 0.5],
+    "seed": [1 << 64, -(1 << 64), 0.5],
     "svm.prune": [-1, "nan"],
     "text.unknown": [1],
     "unknown": [1, None, {}],
@@ -522,21 +532,24 @@ for _value in (-1, 0, 1, 1 << 31, HUGE, -HUGE - 1):
         forge_array("encoder.feature_count", lambda a, v=_value: updated(a, 0, v)),
     )
 for _value in (1 << 30, 32, 65, None, 0):
-    REFUSED[f"hashed: {_value} buckets"] = ("hashed", forge_settings("text.hash_buckets", _value))
+    REFUSED[f"hashed: {_value} buckets"] = (
+        "hashed",
+        forge_settings("text.published.hash_buckets", _value),
+    )
 
 # Odd, but nothing that could harm: these must load and rank.
 RANKED = {
     "words: an array too many": ("words", forge_arrays(lambda a: a.update(x=np.ones(3)))),
     "words: terms not in UTF-8": ("words", forge_array("encoder.terms", lambda a: a | 0x80)),
-    "words: only long words": ("words", forge_settings("text.min_word", HUGE)),
-    "words: four words at once": ("words", forge_settings("text.max_ngram", 4)),
+    "words: only long words": ("words", forge_settings("text.published.min_word_length", HUGE)),
+    "words: four words at once": ("words", forge_settings("text.ngram_range", [1, 4])),
     "words: characters": ("words", forge_settings("text.analyzer", "char")),
     "words: large weights": ("words", forge_array("scorer.weights.data", lambda a: a * 1e14)),
     "words: large, rows not scaled": (
         "words",
         lambda folder: [
             forge_array("scorer.weights.data", lambda a: a * 1e14)(folder),
-            forge_settings("text.unit_length", False)(folder),
+            forge_settings("text.published.norm", None)(folder),
         ],
     ),
     "words: one label only": ("words", forge_array("scorer.weights.indices", lambda a: a * 0)),

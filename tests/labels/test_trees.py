@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 import xmtc
 from xmtc.core.arrays import as_csr, unit_rows
+from xmtc.core.config import from_dict
 from xmtc.kernels.balanced_kmeans import _fill_sides, split_in_half, split_like
 from xmtc.labels.partition import every
 from xmtc.labels.trees import (
+    PublishedTree,
     TreeConfig,
     balanced_tree,
     build_tree,
@@ -92,7 +94,9 @@ def test_a_few_labels_find_the_halves_of_many():
     noisy = unit_rows(as_csr(clear + np.random.default_rng(0).random(clear.shape) / 10))
     order = np.random.default_rng(1).permutation(2000)
     tree = build_tree(
-        as_csr(noisy[order]), np.ones(2000), TreeConfig(arity=2, max_leaf=1000, sample=50)
+        as_csr(noisy[order]),
+        np.ones(2000),
+        TreeConfig(arity=2, max_leaf=1000, published=PublishedTree(sample=50)),
     )
     assert leaf_sizes(tree).tolist() == [1000, 1000]
     assert len(np.unique(tree.parents[-1][order < 1000])) == 1
@@ -127,7 +131,7 @@ def test_two_means_goes_through_the_passes_of_the_specification(centres, left, c
 def test_variant_a_has_the_leaf_counts_of_the_specification(
     labels, max_leaf, leaves, smallest, largest
 ):
-    config = TreeConfig(arity=2, max_leaf=max_leaf, stop="gain")
+    config = TreeConfig(arity=2, max_leaf=max_leaf, published=PublishedTree("gain"))
     sizes = leaf_sizes(build_tree(cheap_vectors(labels), np.ones(labels), config))
     assert (len(sizes), sizes.min(), sizes.max()) == (leaves, smallest, largest)
 
@@ -191,8 +195,8 @@ def test_every_label_is_in_the_tree_once_and_siblings_follow_each_other(
     method, labels, max_leaf, arity, seed
 ):
     counts = np.random.default_rng(seed).integers(0, 50, labels)
-    config = TreeConfig(method=method, max_leaf=max_leaf, arity=arity, seed=seed)
-    tree = build_tree(some_vectors(labels, seed), counts, config)
+    config = TreeConfig(method=method, max_leaf=max_leaf, arity=arity)
+    tree = build_tree(some_vectors(labels, seed), counts, config, seed)
     assert tree.label_count == labels
     for level in tree.parents[:-1]:
         assert (np.diff(level) >= 0).all()
@@ -285,14 +289,13 @@ def test_a_circle_in_a_given_tree_is_an_error():
         {"arity": 1},
         {"max_leaf": 0},
         {"max_depth": 0},
-        {"seed": -1},
-        {"stop": "gain", "centres": "mean"},
+        {"published": {"stop": "gain", "centres": "mean"}},
     ],
     ids=str,
 )
 def test_impossible_settings_are_refused(bad):
     with pytest.raises(xmtc.ConfigError, match=next(iter(bad))):
-        TreeConfig(**bad)
+        from_dict(TreeConfig, bad)
 
 
 def _path(tree, label):
@@ -373,7 +376,9 @@ def test_published_depths(labels, depth):
 
 
 def test_as_many_halvings_as_asked():
-    tree = balanced_tree(some_vectors(100), TreeConfig(arity=2, stop="change"), 4)
+    tree = balanced_tree(
+        some_vectors(100), TreeConfig(arity=2, published=PublishedTree("change")), 0, 4
+    )
     assert [len(level) for level in tree.parents] == [2, 4, 8, 16, 100]
     assert (tree.parents[3] == np.arange(16) // 2).all()
     assert set(leaf_sizes(tree).tolist()) == {6, 7}

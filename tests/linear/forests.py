@@ -46,8 +46,8 @@ def random_forest(seed, labels=40, arity=3):
     rng = np.random.default_rng(seed)
     vectors = as_csr(sp.random_array((labels, 12), density=0.3, rng=rng, dtype=np.float32))
     method = ["random", "frequency", "kmeans"][seed % 3]
-    config = TreeConfig(method=method, arity=arity, max_leaf=arity, seed=seed)
-    tree = build_tree(vectors, rng.integers(0, 9, labels), config)
+    config = TreeConfig(method=method, arity=arity, max_leaf=arity)
+    tree = build_tree(vectors, rng.integers(0, 9, labels), config, seed)
     chunks = []
     for children in tree.children:
         for count in np.diff(children.start):

@@ -61,17 +61,18 @@ def test_equal_scores_rank_by_label_also_below_different_nodes():
 
 def test_a_model_searches_as_it_is_set():
     dataset = planted(texts=300, labels=150)
-    settings = {"tree": {"max_leaf": 8}, "trust": 1, "beam": 1}
-    narrow, exact = (
-        xmtc.train("linear_tree", dataset, settings, search=search) for search in ("beam", "exact")
-    )
+    settings = {"tree": {"max_leaf": 8}, "path_exponent": 1, "beam": 1}
+    by_search = {"published": {"search": "exact"}}
+    narrow = xmtc.train("linear_tree", dataset, settings)
+    exact = xmtc.train("linear_tree", dataset, settings, **by_search)
     wide = xmtc.train("linear_tree", dataset, settings, beam=1000, negatives="tfn")
     assert (exact.rank(dataset.texts, 5).scores >= narrow.rank(dataset.texts, 5).scores).all()
-    exact = xmtc.train("linear_tree", dataset, settings, search="exact", negatives="tfn")
+    exact = xmtc.train("linear_tree", dataset, settings, **by_search, negatives="tfn")
     assert (exact.rank(dataset.texts, 5).labels == wide.rank(dataset.texts, 5).labels).all()
 
 
-@pytest.mark.parametrize("free", [{"trust": 0.0}, {"score": "label"}])
-def test_scores_that_no_path_bounds_are_refused(free):
+@pytest.mark.parametrize(("exponent", "score"), [(0.0, "path"), (0.7, "label")])
+def test_scores_that_no_path_bounds_are_refused(exponent, score):
+    exact = linear_tree.PublishedLinearTree(search="exact", score=score)
     with pytest.raises(xmtc.ConfigError, match="bounds"):
-        linear_tree.Config(search="exact", **free)
+        linear_tree.Config(path_exponent=exponent, published=exact)

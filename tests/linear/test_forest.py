@@ -22,7 +22,7 @@ from xmtc.linear.forest import flat_forest, forest_of
 from xmtc.linear.nodes import _levels, _reached, matched, train_forest, train_leaves
 from xmtc.linear.scorer import LinearScorer
 from xmtc.linear.svm import SvmConfig
-from xmtc.models import linear_tree
+from xmtc.models import presets
 from xmtc.text import tfidf
 
 
@@ -140,9 +140,9 @@ def test_trust_is_the_exponent_of_the_parents_score(seed, trust):
 def test_a_tree_of_depth_one_is_one_vs_all():
     dataset, features, _ = trained_parts(12)
     flat = LabelTree.flat(12)
-    config = SvmConfig(tolerance=1e-4, max_passes=1000)
+    config = SvmConfig(tolerance=1e-4, max_iterations=1000)
     forest = train_forest(features, dataset.relevant, flat, config, "both")
-    model = xmtc.train("one_vs_all", dataset, svm={"tolerance": 1e-4, "max_passes": 1000})
+    model = xmtc.train("one_vs_all", dataset, svm={"tolerance": 1e-4, "max_iterations": 1000})
     assert np.allclose(
         forest.rank(features, 12, score="label").scores, model.rank(features, 12).scores, atol=0.02
     )
@@ -173,10 +173,10 @@ def test_threads_do_not_change_a_bit_of_the_weights(negatives):
     assert (alone.biases == together.biases).all()
 
 
-@pytest.mark.parametrize("preset", ["PARABEL", "BONSAI", "XR_LINEAR", "PLT"])
+@pytest.mark.parametrize("preset", ["parabel", "bonsai", "xr-linear", "plt"])
 def test_presets_train_and_survive_the_disk(preset, tmp_path):
     dataset = planted(texts=400, labels=300)
-    model = xmtc.train("linear_tree", dataset, getattr(linear_tree, preset))
+    model = xmtc.train("linear_tree", dataset, presets.load(preset).settings)
     assert xmtc.evaluate(model, dataset).metrics["P@1"] > 90
     xmtc.save(model, tmp_path / "model")
     loaded = xmtc.load(tmp_path / "model")

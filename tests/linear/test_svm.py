@@ -14,15 +14,16 @@ import xmtc
 from xmtc.core.arrays import as_csr, unit_rows
 from xmtc.core.errors import ConfigError
 from xmtc.kernels import dual_descent as kernel
-from xmtc.linear.svm import SvmConfig, solver_rows, train_one_vs_all
+from xmtc.linear.svm import PublishedSvm, SvmConfig, solver_rows, train_one_vs_all
 
-EXACT = SvmConfig(tolerance=1e-5, max_passes=2000, prune=0)
+LOGISTIC = PublishedSvm("logistic")
+EXACT = SvmConfig(tolerance=1e-5, max_iterations=2000, prune=0)
 
 
 def solved(rows, signs, cost):
     features = as_csr(np.array(rows, np.float32))
     labels = as_csr((np.array(signs) > 0).astype(np.float32)[:, None])
-    config = SvmConfig(cost=cost, tolerance=1e-6, max_passes=5000, prune=0)
+    config = SvmConfig(cost=cost, tolerance=1e-6, max_iterations=5000, prune=0)
     return train_one_vs_all(features, labels, config)
 
 
@@ -45,7 +46,7 @@ def test_a_single_positive_shares_its_weight_with_the_bias():
 def test_weights_below_the_threshold_are_pruned():
     features = as_csr(np.array([[1.0], [-1.0]]))
     labels = as_csr(np.array([[1.0], [0.0]]))
-    config = SvmConfig(tolerance=1e-6, max_passes=5000, prune=0.9)
+    config = SvmConfig(tolerance=1e-6, max_iterations=5000, prune=0.9)
     weights, _ = train_one_vs_all(features, labels, config)
     assert weights.nnz == 0
 
@@ -69,7 +70,7 @@ def objective(features, signs, weights, bias, costs):
 def test_it_agrees_with_liblinear(seed, cost, positive_cost):
     features, relevant = random_problem(seed)
     config = SvmConfig(
-        cost=cost, positive_cost=positive_cost, tolerance=1e-5, max_passes=3000, prune=0
+        cost=cost, positive_cost=positive_cost, tolerance=1e-5, max_iterations=3000, prune=0
     )
     weights, biases = train_one_vs_all(features, relevant, config)
     for label in range(3):
@@ -90,7 +91,7 @@ def test_it_agrees_with_liblinear(seed, cost, positive_cost):
 @given(st.integers(0, 10_000), st.sampled_from([0.1, 1.0, 8.0]))
 def test_logistic_loss_agrees_with_liblinear(seed, cost):
     features, relevant = random_problem(seed)
-    config = SvmConfig(loss="logistic", cost=cost, tolerance=1e-4, max_passes=3000, prune=0)
+    config = SvmConfig(published=LOGISTIC, cost=cost, tolerance=1e-4, max_iterations=3000, prune=0)
     weights, biases = train_one_vs_all(features, relevant, config)
     for label in range(2):
         theirs = LogisticRegression(
@@ -104,7 +105,7 @@ def test_logistic_loss_agrees_with_liblinear(seed, cost):
 def test_at_most_so_many_weights_are_kept_the_largest():
     features, relevant = random_problem(1)
     full, _ = train_one_vs_all(features, relevant, SvmConfig(prune=0))
-    few, _ = train_one_vs_all(features, relevant, SvmConfig(prune=0, most_weights=4))
+    few, _ = train_one_vs_all(features, relevant, SvmConfig(prune=0, max_weights=4))
     assert (np.diff(few.tocsc().indptr) == 4).all()
     strongest = -np.sort(-np.abs(full.toarray()), axis=0)[:4]
     assert np.allclose(-np.sort(-np.abs(few.toarray()), axis=0)[:4], strongest)
@@ -137,8 +138,8 @@ def test_a_rough_logistic_solution_is_not_far_from_the_best(seed, cost, toleranc
         losses = np.logaddexp(0, -signs * (features @ weights.toarray() + biases))
         return 0.5 * ((weights.toarray() ** 2).sum(axis=0) + biases**2) + cost * losses.sum(axis=0)
 
-    best = SvmConfig(loss="logistic", cost=cost, tolerance=1e-4, max_passes=3000, prune=0)
-    rough = SvmConfig(loss="logistic", cost=cost, tolerance=tolerance, prune=0)
+    best = SvmConfig(published=LOGISTIC, cost=cost, tolerance=1e-4, max_iterations=3000, prune=0)
+    rough = SvmConfig(published=LOGISTIC, cost=cost, tolerance=tolerance, prune=0)
     nothing = cost * np.log(2) * features.shape[0]
     assert (reached(rough) - reached(best) <= 0.05 * (nothing - reached(best)) + 1e-3).all()
 
@@ -146,7 +147,7 @@ def test_a_rough_logistic_solution_is_not_far_from_the_best(seed, cost, toleranc
 def test_of_equal_weights_no_more_are_kept_than_allowed():
     features = as_csr(unit_rows(as_csr(np.ones((4, 9), np.float32))))
     relevant = as_csr(np.array([[1], [1], [0], [1]], np.float32))
-    few, _ = train_one_vs_all(features, relevant, SvmConfig(prune=0, most_weights=4))
+    few, _ = train_one_vs_all(features, relevant, SvmConfig(prune=0, max_weights=4))
     assert few.tocsc().indptr.tolist() == [0, 4]
     assert few.tocsc().indices.tolist() == [0, 1, 2, 3]
 
@@ -230,7 +231,7 @@ def test_weights_of_zero_are_never_kept():
         {"cost": 1e-200},
         {"positive_cost": 1e10},
         {"tolerance": -1.0},
-        {"max_passes": 0},
+        {"max_iterations": 0},
         {"prune": -0.1},
     ],
     ids=str,
@@ -275,7 +276,7 @@ def test_a_relevance_multiplies_the_cost_of_its_text(seed, loss):
 def test_a_row_that_is_met_twice_in_a_row_is_not_forgotten():
     # Its gradient is 0 right after its own step; it once rested for good then.
     features, relevant = random_problem(14)
-    config = SvmConfig(cost=8, positive_cost=3, tolerance=1e-5, max_passes=100, prune=0)
+    config = SvmConfig(cost=8, positive_cost=3, tolerance=1e-5, max_iterations=100, prune=0)
     weights, biases = train_one_vs_all(features, relevant, config)
     signs = np.where(relevant.toarray()[:, 4] > 0, 1, -1)
     costs = np.where(signs > 0, 24, 8)

@@ -44,7 +44,7 @@ def test_the_path_leads_from_the_root_to_the_label():
 def test_a_path_score_is_the_product_along_the_path():
     data = planted(labels=20)
     tree = {"max_leaf": 2, "arity": 2}
-    model = xmtc.train("linear_tree", data, tree=tree, score="path", trust=0.7)
+    model = xmtc.train("linear_tree", data, tree=tree, path_exponent=0.7)
     for explanation in xmtc.explain(model, data.texts[0], k=3):
         score = 1.0
         for step in explanation.path:

@@ -128,7 +128,7 @@ def test_removed_labels_are_gone_and_the_rest_ranks_as_before(model):
 
 @pytest.mark.parametrize("search", ["beam", "exact"])
 def test_clusters_that_lost_all_labels_do_not_stand_in_the_way(search):
-    settings = {"tree": TREE, "beam": 2, "search": search}
+    settings = {"tree": TREE, "beam": 2, "published": {"search": search}}
     whole = xmtc.train("linear_tree", planted(texts=400, labels=40), settings)
     text = "sign1a sign1b sign2a sign2b"
     best = whole.rank([text], 3).labels[0]

@@ -38,7 +38,7 @@ def test_a_usual_text_is_read_whole() -> None:
 
 
 def test_without_a_limit_every_term_is_read() -> None:
-    model = _trained(4, text={"min_df": 1}, text_terms=None)
+    model = _trained(4, text={"min_df": 1}, max_terms=None)
     assert model.terms is None
     assert model.encode([" ".join(WORDS[:200])]).nnz == 200
 

@@ -172,7 +172,7 @@ def test_euclidean_clusters_read_vectors_as_they_are():
 # All stages
 def test_with_a_linear_matcher_it_is_the_whole_tree_of_classifiers():
     data = planted(labels=20)
-    exact = {"tolerance": 1e-4, "max_passes": 1000}  # classifiers are trained in another order
+    exact = {"tolerance": 1e-4, "max_iterations": 1000}  # classifiers are trained in another order
     how = config(
         matcher="linear",
         negatives="tfn",
@@ -364,7 +364,7 @@ def test_presets_are_the_published_settings():
         "path",
         10,
     )
-    assert (first.svm.prune, first.svm.max_passes, first.training.validation) == (0.1, 100, 0.1)
+    assert (first.svm.prune, first.svm.max_iterations, first.training.validation) == (0.1, 100, 0.1)
     reads = presets.EURLEX_4K_XTTENTION.encoder
     assert (reads.max_tokens, reads.words, reads.width, reads.views, reads.hidden) == (
         301,

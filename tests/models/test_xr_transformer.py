@@ -44,6 +44,7 @@ def quick(**changes):
     return merged(quick_settings("xr_transformer"), changes)
 
 
+EXACT = {"weight_type": "float32"}
 FROZEN = {"training": {"epochs": 0}}
 IN_TREES = {"flat_up_to": 0}
 
@@ -144,10 +145,10 @@ def _dense(rows):
         {"encoder": {"name": "cnn", "width": 32}},
         {"training": {"validation": 0.2}},
         IN_TREES,
-        {**IN_TREES, "linear": {"trees": 2, "vectors": "cooccurrence"}},
+        {**IN_TREES, "linear": {"trees": 2, "published": {"vectors": "cooccurrence"}}},
         {"most_nodes": 4},
-        {**FROZEN, **IN_TREES, "linear": {"vectors": "pifa_weighted", "weights": "float32"}},
-        {"linear": {"weights": "float32", "trees": 3}},
+        {**FROZEN, **IN_TREES, "linear": {**EXACT, "published": {"vectors": "pifa_weighted"}}},
+        {"linear": {**EXACT, "trees": 3}},
     ],
     ids=["frozen", "two-layers", "cnn", "validated", "tree", "trees", "coarse", "weighted", "flat"],
 )
@@ -158,7 +159,7 @@ def test_every_way_to_train_finds_the_planted_labels(changes):
 
 def test_few_labels_have_a_classifier_each_as_one_vs_all_and_more_have_a_tree():
     data = planted(texts=90, labels=9)
-    exact = {"linear": {"weights": "float32"}}
+    exact = {"linear": EXACT}
     flat = xmtc.train("xr_transformer", data, quick(**FROZEN, **exact, flat_up_to=9))
     assert [forest.tree.depth for forest in flat.forests] == [1]
     rows = flat.encode(data.texts)
@@ -174,7 +175,11 @@ def test_few_labels_have_a_classifier_each_as_one_vs_all_and_more_have_a_tree():
 
 def test_settings_that_do_nothing_are_said_and_a_flat_model_with_them_is_loaded(caplog, tmp_path):
     data = planted(texts=60, labels=6)
-    trees = {"trees": 3, "score": "probability", "search": "exact", "svm": {"cost": 2.0}}
+    trees = {
+        "trees": 3,
+        "published": {"score": "probability", "search": "exact"},
+        "svm": {"cost": 2.0},
+    }
     model = xmtc.train("xr_transformer", data, quick(**FROZEN, linear=trees))
     for name in ("linear.trees", "linear.score", "linear.search", "linear.svm", "flat_up_to=5000"):
         assert name in caplog.text

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import xmtc
+from xmtc.core.config import from_dict
 from xmtc.core.errors import ConfigError, DataError
 from xmtc.core.parts import Parts
 from xmtc.text import tfidf, unicode_tables
 from xmtc.text.encoder import GivenFeatures
-from xmtc.text.tfidf import TfidfConfig
+from xmtc.text.tfidf import PublishedTfidf, TfidfConfig
 
 SCRIPTS = [
     "The quick brown fox jumps over the lazy dog; the DOG barks 42 times in 2024.",
@@ -33,25 +34,25 @@ SCRIPTS = [
 ]
 SETTINGS = [
     ({}, {}),
-    ({"sublinear": False}, {"sublinear_tf": False}),
+    ({"published": PublishedTfidf(sublinear_tf=False)}, {"sublinear_tf": False}),
     ({"min_df": 2}, {"min_df": 2}),
     ({"max_df": 0.2}, {"max_df": 0.2}),
-    ({"min_ngram": 1, "max_ngram": 3}, {"ngram_range": (1, 3)}),
-    ({"min_ngram": 2, "max_ngram": 2}, {"ngram_range": (2, 2)}),
+    ({"ngram_range": (1, 3)}, {"ngram_range": (1, 3)}),
+    ({"ngram_range": (2, 2)}, {"ngram_range": (2, 2)}),
     ({"lowercase": False}, {"lowercase": False}),
-    ({"min_word": 1}, {"token_pattern": r"(?u)\b\w+\b"}),
-    ({"min_word": 4}, {"token_pattern": r"(?u)\b\w\w\w\w+\b"}),
-    ({"unit_length": False}, {"norm": None}),
+    ({"published": PublishedTfidf(min_word_length=1)}, {"token_pattern": r"(?u)\b\w+\b"}),
+    ({"published": PublishedTfidf(min_word_length=4)}, {"token_pattern": r"(?u)\b\w\w\w\w+\b"}),
+    ({"published": PublishedTfidf(norm=None)}, {"norm": None}),
     (
-        {"analyzer": "char", "min_ngram": 1, "max_ngram": 1},
+        {"analyzer": "char", "ngram_range": (1, 1)},
         {"analyzer": "char_wb", "ngram_range": (1, 1)},
     ),
     (
-        {"analyzer": "char", "min_ngram": 2, "max_ngram": 5},
+        {"analyzer": "char", "ngram_range": (2, 5)},
         {"analyzer": "char_wb", "ngram_range": (2, 5)},
     ),
     (
-        {"analyzer": "char", "min_ngram": 12, "max_ngram": 14},
+        {"analyzer": "char", "ngram_range": (12, 14)},
         {"analyzer": "char_wb", "ngram_range": (12, 14)},
     ),
 ]
@@ -98,7 +99,7 @@ def test_it_agrees_with_scikit_learn_on_any_text(texts):
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=8), st.integers(1, 4), st.integers(0, 3))
 def test_character_ngrams_agree_with_scikit_learn_on_any_text(texts, shortest, more):
     texts = [*texts, "so"]
-    config = TfidfConfig(analyzer="char", min_ngram=shortest, max_ngram=shortest + more)
+    config = TfidfConfig(analyzer="char", ngram_range=(shortest, shortest + more))
     encoder, features = tfidf.learn(texts, config)
     ranges = (shortest, shortest + more)
     vectorizer, expected = theirs(texts, {"analyzer": "char_wb", "ngram_range": ranges})
@@ -107,7 +108,9 @@ def test_character_ngrams_agree_with_scikit_learn_on_any_text(texts, shortest, m
 
 @given(st.lists(st.text(max_size=200), max_size=20), st.sampled_from([None, 7, 64]))
 def test_learning_and_encoding_say_the_same(texts, buckets):
-    encoder, features = tfidf.learn(texts, TfidfConfig(hash_buckets=buckets))
+    encoder, features = tfidf.learn(
+        texts, TfidfConfig(published=PublishedTfidf(hash_buckets=buckets))
+    )
     again = encoder.encode(texts)
     assert features.shape == again.shape == (len(texts), encoder.feature_count)
     assert (features.toarray() == again.toarray()).all()
@@ -138,7 +141,7 @@ def test_every_character_is_lowered_and_classified_as_python_does():
 @pytest.mark.parametrize("buckets", [None, 512])
 def test_threads_and_blocks_do_not_change_a_bit(monkeypatch, buckets):
     texts = [f"{a} word{i % 7} {'x' * (i % 50)} term{i}" for i, a in enumerate(SCRIPTS * 40)]
-    config = TfidfConfig(hash_buckets=buckets, max_ngram=2)
+    config = TfidfConfig(ngram_range=(1, 2), published=PublishedTfidf(hash_buckets=buckets))
     xmtc.set_threads(1)
     one, expected = tfidf.learn(texts, config)
     monkeypatch.setattr(tfidf, "BLOCK_CHARACTERS", 5_000)
@@ -163,7 +166,9 @@ def test_frequent_terms_come_first_and_the_limit_keeps_the_most_used():
 
 def test_hashing_needs_no_vocabulary_and_merges_few_terms():
     texts = [f"word{i} shared" for i in range(300)]
-    encoder, hashed = tfidf.learn(texts, TfidfConfig(hash_buckets=1 << 16))
+    encoder, hashed = tfidf.learn(
+        texts, TfidfConfig(published=PublishedTfidf(hash_buckets=1 << 16))
+    )
     _, exact = tfidf.learn(texts, TfidfConfig())
     assert len(encoder.terms) == 0
     assert hashed.shape[1] >= 0.98 * exact.shape[1]
@@ -203,21 +208,22 @@ def test_a_model_of_given_features_reads_narrower_rows_too():
 @pytest.mark.parametrize(
     "bad",
     [
-        {"min_ngram": 0},
-        {"min_ngram": 3, "max_ngram": 2},
-        {"max_ngram": 99},
+        {"ngram_range": [0, 1]},
+        {"ngram_range": [3, 2]},
+        {"ngram_range": [1, 99]},
+        {"ngram_range": [1]},
         {"min_df": 0},
         {"max_df": 0.0},
         {"max_df": 1.5},
         {"max_features": 0},
-        {"hash_buckets": -1},
-        {"min_word": 0},
+        {"published": {"hash_buckets": -1}},
+        {"published": {"min_word_length": 0}},
     ],
     ids=str,
 )
 def test_impossible_settings_are_refused(bad):
-    with pytest.raises(ConfigError, match=next(iter(bad)).split("_")[1]):
-        TfidfConfig(**bad)
+    with pytest.raises(ConfigError, match=next(iter(bad))):
+        from_dict(TfidfConfig, bad)
 
 
 def test_a_saved_vocabulary_with_a_twin_is_refused(tmp_path):

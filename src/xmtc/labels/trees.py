@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from xmtc.core.arrays import Csr, Longs, kernel_arrays
+from xmtc.core.config import group, setting
 from xmtc.core.errors import DataError, require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.tree import MAX_DEPTH, LabelTree
@@ -21,17 +22,31 @@ AGAIN = 2  # passes over all labels of a node whose halves some of them have fou
 
 
 @dataclass(frozen=True)
-class TreeConfig:
-    """How labels are grouped."""
+class PublishedTree:
+    """What exists for the code of a paper, or to measure it."""
 
-    method: Literal["balanced", "kmeans", "random", "frequency"] = "balanced"  # how nodes are split
-    arity: int = 16  # children of a node; a power of 2 for balanced trees
-    max_leaf: int = 16  # labels below a node that is not split further
-    max_depth: int = 20  # levels above the labels, at most
-    stop: Literal["still", "gain", "change"] = "still"  # nothing moves (PECOS), little gain, change
-    centres: Literal["unit", "mean"] = "unit"  # spherical k-means, or Euclidean; of halves only
-    sample: int = 1 << 14  # of more labels, so many find the halves and the others follow
-    seed: int = 0
+    stop: Literal["still", "gain", "change"] = setting(
+        "still", "2-means stops when nothing moves (PECOS), gains (Parabel) or changes (X-BERT)"
+    )
+    centres: Literal["unit", "mean"] = setting("unit", "2-means: spherical, or Euclidean (mean)")
+    sample: int = setting(1 << 14, "labels that find the halves of a node that has more of them")
+
+    def __post_init__(self) -> None:
+        require(self.sample >= 2, "sample", self.sample, "must be at least 2")
+        check_stop(self.stop, self.centres)
+
+
+@dataclass(frozen=True)
+class TreeConfig:
+    """How labels are clustered into a tree."""
+
+    method: Literal["balanced", "kmeans", "random", "frequency"] = setting(
+        "balanced", "balanced 2-means, k-means, at random, or by equal label frequency"
+    )
+    arity: int = setting(16, "children of a node; a power of 2 for balanced trees")
+    max_leaf: int = setting(16, "labels in a cluster at most")
+    max_depth: int = setting(20, "levels above the labels at most")
+    published: PublishedTree = group(PublishedTree)
 
     def __post_init__(self) -> None:
         binary = self.method == "balanced"
@@ -43,15 +58,20 @@ class TreeConfig:
             "must be a power of 2 for balanced trees, at least 2 for others",
         )
         require(self.max_leaf >= 1, "max_leaf", self.max_leaf, "must be at least 1")
-        require(self.sample >= 2, "sample", self.sample, "must be at least 2")
-        require(self.seed >= 0, "seed", self.seed, "must be 0 or more")
         require(
             1 <= self.max_depth < MAX_DEPTH,
             "max_depth",
             self.max_depth,
             f"must lie between 1 and {MAX_DEPTH - 1}",
         )
-        check_stop(self.stop, self.centres)
+
+    def without_effect(self) -> Iterator[tuple[str, str]]:
+        """Settings that do nothing in this combination, and why."""
+        usual = PublishedTree()
+        for name in ("stop", "centres", "sample"):
+            changed = getattr(self.published, name) != getattr(usual, name)
+            if changed and self.method != "balanced":
+                yield f"published.{name}", f"method={self.method} has no 2-means"
 
 
 def check_stop(stop: str, centres: str) -> None:
@@ -65,21 +85,21 @@ def check_stop(stop: str, centres: str) -> None:
     )
 
 
-def build_tree(vectors: Csr, counts: Longs, config: TreeConfig) -> LabelTree:
+def build_tree(vectors: Csr, counts: Longs, config: TreeConfig, seed: int = 0) -> LabelTree:
     """The tree over labels described by `vectors` (labels, features), seen `counts` times."""
     labels = vectors.shape[0]
     if config.method == "balanced":
-        return balanced_tree(vectors, config)
+        return balanced_tree(vectors, config, seed)
     splits: dict[str, Split] = {
         "kmeans": _into_clusters(vectors, config),
         "random": _at_random(config),
         "frequency": _by_mass(counts, config),
     }
-    return tree_of(grow(labels, splits[config.method], config.seed, config.max_depth), labels)
+    return tree_of(grow(labels, splits[config.method], seed, config.max_depth), labels)
 
 
 def balanced_tree(
-    vectors: Csr, config: TreeConfig, halvings_in_all: int | None = None
+    vectors: Csr, config: TreeConfig, seed: int = 0, halvings_in_all: int | None = None
 ) -> LabelTree:
     """Halves of halves, `log2(arity)` of them to a level.
 
@@ -89,7 +109,7 @@ def balanced_tree(
     halvings = int(math.log2(config.arity))
     depth = min(halvings_for(labels, config.max_leaf), config.max_depth * halvings, MAX_DEPTH - 1)
     depth = depth if halvings_in_all is None else halvings_in_all
-    levels = grow(labels, _in_half(vectors, config), config.seed, depth)
+    levels = grow(labels, _in_half(vectors, config), seed, depth)
     return tree_of(every(levels, halvings, config.arity), labels)
 
 
@@ -152,25 +172,28 @@ def _path(name: str, parent_of: Mapping[str, str], is_inner: bool) -> list[str]:
 
 
 def _in_half(vectors: Csr, config: TreeConfig) -> Split:
+    how = config.published
     matrix = kernel_arrays(vectors)
     scratch = threading.local()
-    passes = 100 if config.stop == "gain" else 20
-    min_gain = 1e-4 if config.stop == "gain" else -1.0
-    how = (min_gain, passes, 0.01 if config.stop == "change" else -1.0, config.centres == "mean")
+    passes = 100 if how.stop == "gain" else 20
+    min_gain = 1e-4 if how.stop == "gain" else -1.0
+    min_change = 0.01 if how.stop == "change" else -1.0
+    means = how.centres == "mean"
 
     def split(labels: Longs, rng: np.random.Generator) -> Sequence[Longs]:
-        if len(labels) < 2 or (config.stop == "gain" and len(labels) <= config.max_leaf):
+        if len(labels) < 2 or (how.stop == "gain" and len(labels) <= config.max_leaf):
             return []
         if not hasattr(scratch, "place_of"):
             scratch.place_of = np.zeros(vectors.shape[1], np.int32)
         asked = labels
-        if len(labels) > config.sample:
-            asked = np.sort(rng.choice(labels, config.sample, replace=False))
+        if len(labels) > how.sample:
+            asked = np.sort(rng.choice(labels, how.sample, replace=False))
         pair = tuple(rng.choice(asked, 2, replace=False))
-        left, right, _ = split_in_half(matrix, scratch.place_of, asked, pair, *how)
+        left, right, _ = split_in_half(
+            matrix, scratch.place_of, asked, pair, min_gain, passes, min_change, means
+        )
         if len(asked) == len(labels):
             return [left, right]
-        means = config.centres == "mean"
         return split_like(matrix, vectors.shape[1], labels, (left, right), AGAIN, means)
 
     return split

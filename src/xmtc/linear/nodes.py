@@ -18,7 +18,7 @@ from xmtc.core.tree import LabelTree
 from xmtc.kernels.dual_descent import SIBLINGS, Rows, Start
 from xmtc.kernels.sparse_rows import gather_rows, sorted_union
 from xmtc.linear.forest import Chunk, Forest, WeightType, chunk_of, forest_of, side_by_side
-from xmtc.linear.svm import SvmConfig, pruned, refusing, solve
+from xmtc.linear.svm import SEEDS, SvmConfig, pruned, refusing, solve
 
 # What a text that carries a node's labels counts there: the same everywhere, or the share of its
 # labels that are below the node (PECOS: relevance induced).
@@ -40,6 +40,7 @@ class Node:
     child_start: Longs  # (children + 1,) where each child's own rows begin among the carriers
     carriers: Ints
     relevance: Floats  # of the carriers; empty when they all count the same
+    seed: int  # of its solver
 
     @property
     def children(self) -> int:
@@ -61,10 +62,11 @@ def train_forest(
     beam: int = 10,
     relevance: Relevance = "equal",
     weights: WeightType = "float32",
+    seed: int = 0,
 ) -> Forest:
     """One classifier per node but the root, trained on texts that reach its parent."""
     every = np.ones(relevant.shape[0], bool)
-    levels = _levels(relevant, tree, relevance)
+    levels = _levels(relevant, tree, relevance, seed)
     return _train_levels(features, levels, tree, {}, every, config, negatives, beam, weights)
 
 
@@ -76,13 +78,14 @@ def train_leaves(
     negatives: Negatives,
     entered: Ranking,
     weights: WeightType = "float32",
+    seed: int = 0,
 ) -> Forest:
     """Only the classifiers of the labels, for a matcher that says which clusters a text may enter.
 
     tree: clusters, then labels. entered: the clusters that the matcher chose for each text. What is
     above the labels stays empty: rank with `opened`.
     """
-    level = _levels(relevant, tree, "equal")[-1]
+    level = _levels(relevant, tree, "equal", seed)[-1]
     nodes = level if negatives == "tfn" else _reached(level, entered, negatives)
     nothing = np.empty(0, np.int32)
     above = chunk_of(nothing, nothing, nothing, np.zeros(len(nodes), np.float32))
@@ -106,10 +109,11 @@ def retrain_forest(
     beam: int = 10,
     relevance: Relevance = "equal",
     weights: WeightType = "float32",
+    seed: int = 0,
 ) -> Forest:
     """The forest, with the nodes trained again that a fresh text (True in `fresh`) reaches."""
     old = {node: forest.chunk(node) for node in range(forest.inner_nodes)}
-    levels = _levels(relevant, forest.tree, relevance)
+    levels = _levels(relevant, forest.tree, relevance, seed)
     return _train_levels(
         features, levels, forest.tree, old, fresh, config, negatives, beam, weights
     )
@@ -158,7 +162,7 @@ def _forest(
     return forest_of(tree, [chunks[node] for node in range(inner)], features.shape[1], weights)
 
 
-def _levels(relevant: Csr, tree: LabelTree, relevance: Relevance) -> list[list[Node]]:
+def _levels(relevant: Csr, tree: LabelTree, relevance: Relevance, seed: int) -> list[list[Node]]:
     """The inner nodes of each level, with the texts that carry a label below them."""
     levels: list[list[Node]] = []
     above = [np.arange(relevant.shape[0], dtype=np.int32)]
@@ -174,7 +178,8 @@ def _levels(relevant: Csr, tree: LabelTree, relevance: Relevance) -> list[list[N
             weights = by_parent.data[mine] if relevance == "induced" else _EQUAL
             carriers = by_parent.indices[mine].astype(np.int32)
             child_start = starts.astype(np.int64) - starts[0]
-            nodes.append(Node(place, rows, child_start, carriers, weights))
+            solver_seed = seed * SEEDS + place * 101
+            nodes.append(Node(place, rows, child_start, carriers, weights, solver_seed))
             place += 1
         levels.append(nodes)
         if level + 1 < tree.depth:
@@ -214,7 +219,13 @@ def _with_rows(node: Node, reached: Ints, negatives: Negatives) -> Node:
     kept = np.isin(node.carriers, reached)
     starts = np.concatenate([[0], np.cumsum(kept)])[node.child_start]
     relevance = node.relevance[kept] if len(node.relevance) else _EQUAL
-    return Node(node.place, reached, starts, node.carriers[kept], relevance)
+    return replace(
+        node,
+        rows=reached,
+        child_start=starts,
+        carriers=node.carriers[kept],
+        relevance=relevance,
+    )
 
 
 def _train(features: Csr, nodes: Sequence[Node], config: SvmConfig) -> list[Chunk]:
@@ -261,7 +272,7 @@ def _solved(
         (starts - starts[0], carriers[mine]),
         start,
         config,
-        node.place * 101 + first,
+        node.seed + first,
         relevance=node.relevance[mine] if len(node.relevance) else None,
     )
     features, entry_start, siblings, values = pruned(weights, last - first, config)

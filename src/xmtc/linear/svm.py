@@ -9,49 +9,64 @@ import numpy as np
 import scipy.sparse as sp
 
 from xmtc.core.arrays import Array, Csr, Floats, Ints, Longs, kernel_arrays
+from xmtc.core.config import group, setting
 from xmtc.core.errors import require
 from xmtc.core.progress import track
 from xmtc.core.threads import blocks, in_threads
 from xmtc.kernels import dual_descent
 from xmtc.kernels.dual_descent import SIBLINGS, Rows, Start
 
+SEEDS = 1_000_003  # between the seeds of two trainings: each solver has one of its own
+
+
+@dataclass(frozen=True)
+class PublishedSvm:
+    """What exists for the code of a paper."""
+
+    loss: Literal["squared_hinge", "logistic"] = setting(
+        "squared_hinge", "loss function; logistic is that of PLT: better probabilities"
+    )
+
 
 @dataclass(frozen=True)
 class SvmConfig:
-    """The linear classifier that separates a label from the others."""
+    """The linear classifier that separates a label from the others (LIBLINEAR, dual)."""
 
-    loss: Literal["squared_hinge", "logistic"] = "squared_hinge"  # logistic: better probabilities
-    cost: float = 1.0  # higher: fits the training texts more closely
-    positive_cost: float = 1.0  # times cost, for texts that carry the label; higher favours recall
-    tolerance: float = 0.5  # stop when gradients are this small; lower is slower, rarely better
-    max_passes: int = 20  # stop after as many passes over the texts in any case
-    prune: float = 0.05  # drop weights below this: smaller and faster models
-    most_weights: int | None = None  # keep at most this many weights per label, the largest
-    seed: int = 0
+    cost: float = setting(1.0, "penalty C: higher fits the training texts more closely")
+    positive_cost: float = setting(1.0, "factor of C for positive texts; higher favours recall")
+    tolerance: float = setting(0.5, "stopping tolerance of the projected gradient")
+    max_iterations: int = setting(20, "passes over the texts at most")
+    prune: float = setting(0.05, "weights below this are dropped: smaller and faster models")
+    max_weights: int | None = setting(None, "weights per label at most, the largest (None: all)")
+    published: PublishedSvm = group(PublishedSvm)
 
     def __post_init__(self) -> None:
         for name in ("cost", "positive_cost"):
             value = getattr(self, name)
             require(1e-9 <= value <= 1e9, name, value, "must lie between 1e-9 and 1e9")
         require(self.tolerance > 0, "tolerance", self.tolerance, "must be above 0")
-        require(self.max_passes >= 1, "max_passes", self.max_passes, "must be at least 1")
+        count = self.max_iterations
+        require(count >= 1, "max_iterations", count, "must be at least 1")
         require(
-            self.most_weights is None or self.most_weights >= 1,
-            "most_weights",
-            self.most_weights,
+            self.max_weights is None or self.max_weights >= 1,
+            "max_weights",
+            self.max_weights,
             "must be at least 1, or none for no limit",
         )
         require(self.prune >= 0, "prune", self.prune, "must be 0 (keep all) or more")
 
 
-def train_one_vs_all(features: Csr, relevant: Csr, config: SvmConfig) -> tuple[Csr, Floats]:
+def train_one_vs_all(
+    features: Csr, relevant: Csr, config: SvmConfig, seed: int = 0
+) -> tuple[Csr, Floats]:
     """Weights (features, labels) and biases (labels,): one classifier per label over all texts.
 
     Most rows are negative for most labels, and alike for all of them: that part is solved once,
     and every block of labels starts from it.
     """
     rows = solver_rows(features)
-    start = _all_negative(rows, features.shape[1], config)
+    seed *= SEEDS
+    start = _all_negative(rows, features.shape[1], config, seed)
     carriers = relevant.tocsc()
     carriers.sort_indices()
     order = np.argsort(-np.diff(carriers.indptr), kind="stable")  # alike in frequency, so in work
@@ -60,7 +75,7 @@ def train_one_vs_all(features: Csr, relevant: Csr, config: SvmConfig) -> tuple[C
 
         def work(cut: tuple[int, int]) -> tuple[Ints, Ints, Floats, Floats]:
             labels = order[cut[0] : cut[1]]
-            solved = solve(rows, _positives(carriers, labels), start, config, cut[0])
+            solved = solve(rows, _positives(carriers, labels), start, config, seed + cut[0])
             advance(len(labels))
             return _pruned(solved, labels, config)
 
@@ -83,11 +98,11 @@ def solver_rows(features: Csr) -> Rows:
     return Rows(*kernel_arrays(features), squares.astype(np.float32))
 
 
-def _all_negative(rows: Rows, features: int, config: SvmConfig) -> Start:
+def _all_negative(rows: Rows, features: int, config: SvmConfig, seed: int) -> Start:
     """The classifier that says no to every text."""
     nothing = Start(np.zeros(features, np.float32), 0.0, np.zeros(len(rows.indptr) - 1, np.float32))
     nobody = (np.zeros(2, np.int64), np.empty(0, np.int32))
-    weights, biases, alphas = solve(rows, nobody, nothing, config, 0, share=0.1)
+    weights, biases, alphas = solve(rows, nobody, nothing, config, seed, share=0.1)
     return Start(weights[0, :, 0].copy(), float(biases[0]), alphas[:, 0].copy())
 
 
@@ -96,24 +111,30 @@ def solve(
     positives: tuple[Longs, Ints],
     start: Start,
     config: SvmConfig,
-    place: int,
+    seed: int,
     share: float = 1,
     relevance: Floats | None = None,
 ) -> tuple[Floats, Floats, Floats]:
-    """Classifiers over the same rows. place: tells them from others; share: of the tolerance."""
+    """Classifiers over the same rows. seed: their own; share: of the tolerance."""
     costs = (config.cost * config.positive_cost, config.cost)
-    # A seed of its own for all of them, whichever thread works on them.
-    seed = (config.seed * 1_000_003 + place) & 0xFFFFFFFF
     tolerance = config.tolerance * share
-    logistic = config.loss == "logistic"
+    logistic = config.published.loss == "logistic"
     return dual_descent.solve(
-        rows, positives, start, costs, tolerance, config.max_passes, seed, logistic, relevance
+        rows,
+        positives,
+        start,
+        costs,
+        tolerance,
+        config.max_iterations,
+        seed & 0xFFFFFFFF,
+        logistic,
+        relevance,
     )
 
 
 def pruned(weights: Floats, labels: int, config: SvmConfig) -> tuple[Ints, Longs, Ints, Floats]:
     """The weights worth keeping: features, where the entries of each begin, labels, values."""
-    return dual_descent.large_weights(weights, labels, config.prune, config.most_weights)
+    return dual_descent.large_weights(weights, labels, config.prune, config.max_weights)
 
 
 def _positives(carriers: sp.csc_array, labels: Longs) -> tuple[Longs, Ints]:

@@ -29,7 +29,7 @@ from xmtc.core.walk import walk
 from xmtc.evaluation.report import evaluate_ranking
 from xmtc.kernels.merge_rankings import joined
 from xmtc.kernels.topk import best
-from xmtc.labels.trees import TreeConfig, balanced_tree
+from xmtc.labels.trees import PublishedTree, TreeConfig, balanced_tree
 from xmtc.labels.vectors import pifa
 from xmtc.models.holdout import METRICS, require_texts, split_validation
 from xmtc.neural.extra import require_neural
@@ -349,9 +349,10 @@ def _label_tree(dataset: Dataset, config: Config) -> LabelTree:
     _, features = tfidf.learn(dataset.texts, tfidf.TfidfConfig())
     arity = config.arity if config.levels > 1 else ONE_LEVEL
     halves = TreeConfig(
-        arity=arity, max_leaf=config.max_cluster, stop="gain", seed=config.cluster_seed
+        arity=arity, max_leaf=config.max_cluster, published=PublishedTree(stop="gain")
     )
-    parents = balanced_tree(pifa(features, dataset.relevant), halves).parents
+    described = pifa(features, dataset.relevant)
+    parents = balanced_tree(described, halves, config.cluster_seed).parents
     top, *rest = parents[-config.levels - 1 :]
     return LabelTree((np.zeros_like(top), *rest))
 

@@ -22,7 +22,7 @@ from xmtc.core.ranking import Ranking
 from xmtc.core.run import NO_RUN, Run, training_key
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
-from xmtc.labels.trees import TreeConfig, balanced_tree
+from xmtc.labels.trees import PublishedTree, TreeConfig, balanced_tree
 from xmtc.labels.vectors import pifa
 from xmtc.models.holdout import metrics_of, require_texts, split_validation
 from xmtc.neural.extra import require_neural
@@ -322,9 +322,9 @@ def label_tree(dataset: Dataset, config: Config) -> LabelTree:
         return LabelTree.flat(len(dataset.labels))
     _, features = tfidf.learn(dataset.texts, tfidf.TfidfConfig())
     halves = TreeConfig(
-        arity=1 << 20, max_leaf=config.max_cluster, stop="gain", seed=config.cluster_seed
+        arity=1 << 20, max_leaf=config.max_cluster, published=PublishedTree(stop="gain")
     )
-    return balanced_tree(pifa(features, dataset.relevant), halves)
+    return balanced_tree(pifa(features, dataset.relevant), halves, config.cluster_seed)
 
 
 def _saved_tree(parts: Parts) -> LabelTree:

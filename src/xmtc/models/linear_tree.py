@@ -1,18 +1,19 @@
 """linear_tree: cluster the labels, then one sparse linear classifier per node of the tree.
 
-Parabel, Bonsai, XR-Linear and PLT are settings of this one model; see the presets below.
+Parabel, Bonsai, XR-Linear and PLT are presets of this one model.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from xmtc.core import config as settings
 from xmtc.core.arrays import Allowed, Array, Csr, Inputs, as_csr
+from xmtc.core.config import group, setting
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
@@ -41,90 +42,80 @@ WIDE = 2  # each tree of several ranks this many times k labels, so that few are
 
 
 @dataclass(frozen=True)
+class PublishedLinearTree:
+    """What exists for the code of a paper, or to measure it."""
+
+    vectors: Literal["pifa", "pifa_weighted", "cooccurrence", "joint", "text"] = setting(
+        "pifa", "label vectors: PIFA, PIFA by 1/√labels, co-occurrence, PIFA with it, label text"
+    )
+    vector_max_terms: int | None = setting(64, "terms of a PIFA vector at most (None: all)")
+    relevance: Relevance = setting("equal", "weight of a positive text: equal, or PECOS's induced")
+    score: Score = setting(
+        "path", "path: exp(-loss³), path2: squared (Parabel), probability, label"
+    )
+    search: Search = setting("beam", "beam search, or exact: the best labels of all")
+
+    def __post_init__(self) -> None:
+        _check_terms("vector_max_terms", self.vector_max_terms)
+
+
+@dataclass(frozen=True)
 class Config:
     """Fast to train and to ask, for any number of labels: what to try first."""
 
-    text: TfidfConfig = field(default_factory=TfidfConfig)
-    text_terms: int | None = 96  # of a text, the strongest: long ones cost less; none keeps all
-    vectors: Literal["pifa", "pifa_weighted", "cooccurrence", "joint", "text"] = "pifa"  # of labels
-    vector_terms: int | None = 64  # of pifa, the strongest: faster, as good; none keeps all
-    tree: TreeConfig = field(default_factory=lambda: TreeConfig(max_leaf=100))
-    parents: str = ""  # file that says which label is above which, used as the tree
-    svm: SvmConfig = field(
-        default_factory=lambda: SvmConfig(cost=0.5, positive_cost=2.0, max_passes=8)
+    text: TfidfConfig = group(TfidfConfig)
+    max_terms: int | None = setting(96, "terms of a text at most, the heaviest (None: all)")
+    tree: TreeConfig = group(lambda: TreeConfig(max_leaf=100))
+    parents: str | None = setting(None, "file with the parent of each label, used as the tree")
+    svm: SvmConfig = group(lambda: SvmConfig(cost=0.5, positive_cost=2.0, max_iterations=8))
+    negatives: Negatives = setting(
+        "both", "negative texts: teacher forcing (tfn), matcher aware (man), or both"
     )
-    negatives: Negatives = "both"  # texts a label learns from besides its own: tfn, man or both
-    relevance: Relevance = "equal"  # of a text for a node: equal, or by its share of labels below
-    score: Score = "path"  # by all classifiers on the path to a label, or by its own alone
-    trust: float = 0.7  # exponent of the parent's score in a path: lower trusts the label more
-    search: Search = "beam"  # exact: the best labels of all; not for score=label
-    beam: int = 14  # nodes kept per level; more is slower and finds a little more
-    trees: int = 1  # average of several trees: better, slower, larger
-    weights: WeightType = "int8"  # int8: less than half the size, as good
+    path_exponent: float = setting(0.7, "exponent of the parent's score in a path")
+    beam: int = setting(14, "beam width: nodes of a level that are opened")
+    trees: int = setting(1, "trees whose scores are averaged")
+    weight_type: WeightType = setting("int8", "type of the weights; int8 is a third of the size")
+    seed: int = setting(0, "random seed of the trees and of the solver")
+    published: PublishedLinearTree = group(PublishedLinearTree)
 
     def __post_init__(self) -> None:
         require(1 <= self.beam <= 1 << 20, "beam", self.beam, "must lie between 1 and a million")
-        for name in ("text_terms", "vector_terms"):
-            terms = getattr(self, name)
-            require(terms is None or terms >= 1, name, terms, "must be at least 1, or none for all")
-        require(0 <= self.trust <= 1, "trust", self.trust, "must lie between 0 and 1")
+        _check_terms("max_terms", self.max_terms)
+        exponent = self.path_exponent
+        require(0 <= exponent <= 1, "path_exponent", exponent, "must lie between 0 and 1")
         require(1 <= self.trees <= 100, "trees", self.trees, "must lie between 1 and 100")
-        bounded = self.score != "label" and self.trust > 0
+        require(self.seed >= 0, "seed", self.seed, "must be 0 or more")
+        score, search = self.published.score, self.published.search
         require(
-            self.search == "beam" or bounded,
-            "search",
-            self.search,
-            "needs scores that the path bounds: a score other than 'label' and a trust above 0 "
-            f"(here they are '{self.score}' and {self.trust:g}); or use beam",
+            search == "beam" or (score != "label" and exponent > 0),
+            "published.search",
+            search,
+            "needs scores that the path bounds: a score other than 'label' and a path_exponent "
+            f"above 0 (here they are '{score}' and {exponent:g}); or use beam",
         )
 
+    def without_effect(self) -> Iterator[tuple[str, str]]:
+        """Settings that do nothing in this combination, and why."""
+        usual = Config()
+        how = self.published
+        if self.parents:
+            if self.tree != usual.tree:
+                yield "tree", "the tree is that of parents"
+            if (how.vectors, how.vector_max_terms) != ("pifa", usual.published.vector_max_terms):
+                yield "published.vectors", "the tree is that of parents"
+        elif how.vectors not in ("pifa", "pifa_weighted"):
+            if how.vector_max_terms not in (None, usual.published.vector_max_terms):
+                yield "published.vector_max_terms", f"vectors={how.vectors} is not PIFA"
+        elif self.tree.method in ("random", "frequency") and how.vectors != "pifa":
+            yield "published.vectors", f"tree.method={self.tree.method} reads no label vectors"
+        if how.score == "label" and self.path_exponent != usual.path_exponent:
+            yield "path_exponent", "score=label leaves the path out"
+        if how.search == "exact" and self.negatives == "tfn" and self.beam != usual.beam:
+            yield "beam", "search=exact has none, and negatives=tfn needs none"
 
-_PUBLISHED = SvmConfig(prune=0.1, tolerance=0.1)
-PARABEL = Config(
-    text_terms=None,
-    vector_terms=None,
-    tree=TreeConfig(arity=2, max_leaf=100, stop="gain"),
-    svm=_PUBLISHED,
-    negatives="tfn",
-    score="path2",
-    trust=1.0,
-    beam=10,
-    trees=3,
-)
-BONSAI = Config(
-    text_terms=None,
-    vector_terms=None,
-    tree=TreeConfig(method="kmeans", arity=100, max_leaf=100, max_depth=3, stop="gain"),
-    svm=_PUBLISHED,
-    negatives="tfn",
-    score="path2",
-    trust=1.0,
-    beam=10,
-    trees=3,
-)
-XR_LINEAR = Config(
-    vectors="pifa_weighted",
-    text_terms=None,
-    vector_terms=None,
-    tree=TreeConfig(arity=16, max_leaf=100),
-    svm=replace(_PUBLISHED, max_passes=100),
-    negatives="tfn",
-    score="path",
-    trust=1.0,
-    beam=10,
-)
-PLT = Config(
-    text_terms=None,
-    vector_terms=None,
-    tree=TreeConfig(arity=2, max_leaf=100),
-    svm=replace(_PUBLISHED, loss="logistic", cost=10.0, max_passes=100),
-    negatives="tfn",
-    score="probability",
-    trust=1.0,
-    search="exact",
-)
-# what a model was saved with before there was a choice
-_BEFORE = {"weights": "float32", "text_terms": None, "vector_terms": None}
+
+def _check_terms(name: str, terms: int | None) -> None:
+    require(terms is None or terms >= 1, name, terms, "must be at least 1, or none for all")
 
 
 @dataclass(frozen=True, repr=False)
@@ -148,7 +139,7 @@ class LinearTree:
 
     def encode_to_learn(self, inputs: Inputs) -> Csr:
         """(texts, features) what the trees learn from: more terms than they read afterwards."""
-        return top_terms(self.encoder.encode(inputs), self.config.text_terms)
+        return top_terms(self.encoder.encode(inputs), self.config.max_terms)
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
         """The k best labels found by walking down each tree."""
@@ -170,10 +161,10 @@ class LinearTree:
     @staticmethod
     def from_parts(parts: Parts) -> LinearTree:
         """The model as it was saved, checked."""
-        config = parts.config(Config, **_BEFORE)
+        config = parts.config(Config)
         encoder = from_untrusted(lambda: load_encoder(parts, "encoder", config.text))
         forests = forests_from(parts, config, encoder.feature_count)
-        terms = config.text_terms
+        terms = config.max_terms
         if terms is not None and "terms" in parts.arrays:  # before, as many as were learned from
             terms = max(1, int(parts.ids("terms", terms + 1, 1)[0]))
         return LinearTree(config, encoder, forests, parts.labels, parts.trained_on, terms)
@@ -182,7 +173,7 @@ class LinearTree:
 def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> LinearTree:
     """Describe the labels by their texts, cluster them, learn the classifiers of each tree."""
     encoder, features = learn_encoder(dataset, config.text)
-    features = top_terms(features, config.text_terms)
+    features = top_terms(features, config.max_terms)
     trees = trees_of(dataset, label_vectors(dataset, features, encoder, config), config)
     forests = grown(features, dataset, trees, config)
     seen = dataset.trained_on()
@@ -194,10 +185,10 @@ def _terms(features: Csr, config: Config) -> int | None:
 
     So it does not take much longer than they do, and is ranked as well (docs/models).
     """
-    if config.text_terms is None or not features.shape[0]:
-        return config.text_terms
+    if config.max_terms is None or not features.shape[0]:
+        return config.max_terms
     usual = float(np.median(np.diff(features.indptr)))
-    return min(config.text_terms, max(LEAST_TERMS, round(LONG * usual)))
+    return min(config.max_terms, max(LEAST_TERMS, round(LONG * usual)))
 
 
 def grown(
@@ -212,8 +203,9 @@ def grown(
             config.svm,
             config.negatives,
             config.beam,
-            config.relevance,
-            config.weights,
+            config.published.relevance,
+            config.weight_type,
+            config.seed,
         )
         for tree in trees
     )
@@ -223,7 +215,8 @@ def ranked(
     forests: Sequence[Forest], encoded: Csr, k: int, config: Config, allowed: Allowed = None
 ) -> Ranking:
     """The k best labels found by walking down each tree."""
-    how = (config.beam, config.score, allowed, config.trust, config.search)
+    published = config.published
+    how = (config.beam, published.score, allowed, config.path_exponent, published.search)
     if len(forests) == 1:
         return forests[0].rank(encoded, k, *how)
     wide = min(forests[0].tree.label_count, max(WIDE * k, config.beam))
@@ -249,7 +242,7 @@ def forests_from(parts: Parts, config: Config, features: int) -> tuple[Forest, .
 
 def kept_as(config: Config, forests: Iterable[Forest]) -> tuple[Forest, ...]:
     """The forests with their weights in the type that is set."""
-    return tuple(forest.as_int8() if config.weights == "int8" else forest for forest in forests)
+    return tuple(forest.as_int8() if config.weight_type == "int8" else forest for forest in forests)
 
 
 def trees_of(dataset: Dataset, described: Csr, config: Config) -> Iterator[LabelTree]:
@@ -259,8 +252,8 @@ def trees_of(dataset: Dataset, described: Csr, config: Config) -> Iterator[Label
         yield given_tree(dataset.labels, read_parents(config.parents))
         return
     counts = dataset.trained_on().label_counts
-    for seed in range(config.trees):
-        yield build_tree(described, counts, replace(config.tree, seed=config.tree.seed + seed))
+    for place in range(config.trees):
+        yield build_tree(described, counts, config.tree, config.seed + place)
 
 
 def label_vectors(
@@ -269,14 +262,15 @@ def label_vectors(
     """(labels, features) by which labels are grouped; nothing is made where the tree is given."""
     if config.parents:
         return as_csr(np.empty((len(dataset.labels), 0)))
-    if config.vectors == "text":
+    kind = config.published.vectors
+    if kind == "text":
         return vectors.from_text(dataset.labels, encoder)
-    if config.vectors == "cooccurrence":
+    if kind == "cooccurrence":
         return vectors.cooccurrence(dataset.relevant)
-    if config.vectors == "joint":
+    if kind == "joint":
         return vectors.joint(features, dataset.relevant)
-    weighed = config.vectors == "pifa_weighted"
-    return vectors.pifa(features, dataset.relevant, weighed, config.vector_terms)
+    most = config.published.vector_max_terms
+    return vectors.pifa(features, dataset.relevant, kind == "pifa_weighted", most)
 
 
 def _average(rankings: list[Ranking], k: int) -> Ranking:

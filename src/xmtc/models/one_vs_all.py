@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xmtc.core import config as settings
 from xmtc.core.arrays import Allowed, Inputs
+from xmtc.core.config import group, setting
 from xmtc.core.dataset import Dataset, TrainedOn
+from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
@@ -26,11 +28,12 @@ KIND = "one_vs_all"
 class Config:
     """Accurate and simple; training time grows with texts times labels, so best below 100,000."""
 
-    text: TfidfConfig = field(default_factory=TfidfConfig)
-    svm: SvmConfig = field(default_factory=SvmConfig)
+    text: TfidfConfig = group(TfidfConfig)
+    svm: SvmConfig = group(SvmConfig)
+    seed: int = setting(0, "random seed of the solver")
 
-
-DISMEC = Config(svm=SvmConfig(prune=0.01, tolerance=0.1))  # as published
+    def __post_init__(self) -> None:
+        require(self.seed >= 0, "seed", self.seed, "must be 0 or more")
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,5 +77,5 @@ class OneVsAll:
 def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> OneVsAll:
     """Encode the texts, then learn every label against all the others."""
     encoder, features = learn_encoder(dataset, config.text)
-    scorer = LinearScorer(*train_one_vs_all(features, dataset.relevant, config.svm))
+    scorer = LinearScorer(*train_one_vs_all(features, dataset.relevant, config.svm, config.seed))
     return OneVsAll(config, encoder, scorer, dataset.labels, dataset.trained_on())

@@ -120,8 +120,9 @@ def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
             config.svm,
             config.negatives,
             config.beam,
-            config.relevance,
-            config.weights,
+            config.published.relevance,
+            config.weight_type,
+            config.seed,
         )
         for forest in tree.forests
     )

@@ -29,10 +29,10 @@ CHEAPER: list[tuple[str, Any]] = [
     ("svm.prune", 0.1),
     ("text.min_df", 2),
     ("trees", 1),
-    ("svm.max_passes", 6),
+    ("svm.max_iterations", 6),
     ("svm.prune", 0.2),
     ("text.min_df", 5),
-    ("svm.max_passes", 4),
+    ("svm.max_iterations", 4),
     ("svm.prune", 0.3),
 ]
 UPWARDS = ("svm.prune", "text.min_df")  # cheaper when larger

@@ -72,7 +72,7 @@ def linear_tree_costs(dataset: Dataset) -> Callable[[Any], Estimate]:
     ground = lru_cache(maxsize=2)(lambda config: _ground(dataset, config))
 
     def estimate(config: linear_tree.Config) -> Estimate:
-        same = replace(config, svm=SvmConfig(), negatives="tfn", beam=1, trust=0.5, trees=1)
+        same = replace(config, svm=SvmConfig(), negatives="tfn", beam=1, path_exponent=0.5, trees=1)
         return _estimate(ground(same), config)
 
     return estimate
@@ -88,7 +88,7 @@ def _first_tree(
 def _ground(dataset: Dataset, config: linear_tree.Config) -> Ground:
     some, scale = sample(dataset)
     (encoder, every), reading = timed(lambda: learn_encoder(some, config.text))
-    features = top_terms(every, config.text_terms)
+    features = top_terms(every, config.max_terms)
     tree, clustering = timed(lambda: _first_tree(some, features, encoder, config))
     return Ground(
         features,
@@ -108,8 +108,9 @@ def _described(dataset: Dataset, features: Csr, config: linear_tree.Config) -> f
     labels = np.random.default_rng(0).permutation(len(dataset.labels))[:LABELS]
     vectors = dataset.relevant[:, np.sort(labels)].T @ features
     terms = np.diff(vectors.tocsr().indptr)
-    if config.vector_terms is not None:
-        terms = np.minimum(terms, config.vector_terms)
+    most = config.published.vector_max_terms
+    if most is not None:
+        terms = np.minimum(terms, most)
     return float(terms.sum() / max(1, len(labels)) * len(dataset.labels))
 
 

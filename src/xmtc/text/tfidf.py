@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias, TypeVar
@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from xmtc.core.arrays import Array, Bytes, Csr, Floats, Inputs, Ints, Longs, as_csr, csr
+from xmtc.core.config import group, setting
 from xmtc.core.errors import DataError, require
 from xmtc.core.parts import Parts
 from xmtc.core.progress import track
@@ -32,39 +33,51 @@ SMALL = 1 << 16  # characters that are not worth sharing among threads
 
 
 @dataclass(frozen=True)
-class TfidfConfig:
-    """How texts become features. The defaults give scikit-learn's words, with sublinear counts."""
+class PublishedTfidf:
+    """What exists to compare with the features of others."""
 
-    analyzer: Literal["word", "char"] = "word"  # char: n-grams inside words, for noisy text
-    min_ngram: int = 1  # shortest n-gram, in words or characters
-    max_ngram: int = 1  # longest; 2 adds word pairs: better on short texts, larger models
-    min_word: int = 2  # shorter words are dropped (characters)
-    lowercase: bool = True
-    min_df: int = 1  # drop terms that occur in fewer texts
-    max_df: float = 1.0  # drop terms that occur in a larger share of the texts
-    max_features: int | None = None  # keep only the terms with the highest total count
-    hash_buckets: int | None = None  # hash terms into this many columns instead of storing them
-    sublinear: bool = True  # 1 + ln(count) instead of the count
-    unit_length: bool = True  # scale each text's row to length 1
+    min_word_length: int = setting(2, "characters of a word at least; shorter words are dropped")
+    sublinear_tf: bool = setting(True, "1 + ln(term frequency) instead of the frequency")
+    norm: Literal["l2"] | None = setting("l2", "norm by which each text's row is divided")
+    hash_buckets: int | None = setting(None, "columns of feature hashing (None: a vocabulary)")
+
+    def __post_init__(self) -> None:
+        length = self.min_word_length
+        require(length >= 1, "min_word_length", length, "must be at least 1")
+        _check_limit("hash_buckets", self.hash_buckets)
+
+
+@dataclass(frozen=True)
+class TfidfConfig:
+    """TF-IDF, with the names and the words of scikit-learn's TfidfVectorizer."""
+
+    analyzer: Literal["word", "char"] = setting(
+        "word", "n-grams of words, or of characters inside words: for noisy texts"
+    )
+    ngram_range: tuple[int, int] = setting(
+        (1, 1), "shortest and longest n-gram; 1,2 adds word pairs: better on short texts, larger"
+    )
+    lowercase: bool = setting(True, "lower-case the texts")
+    min_df: int = setting(1, "minimum document frequency: rarer terms are dropped")
+    max_df: float = setting(1.0, "maximum document frequency, as a share of the texts")
+    max_features: int | None = setting(None, "size of the vocabulary at most, the most frequent")
+    published: PublishedTfidf = group(PublishedTfidf)
 
     def __post_init__(self) -> None:
         require(
-            1 <= self.min_ngram <= self.max_ngram <= 16,
-            "max_ngram",
-            self.max_ngram,
-            f"must lie between min_ngram ({self.min_ngram}) and 16",
+            len(self.ngram_range) == 2 and 1 <= self.ngram_range[0] <= self.ngram_range[1] <= 16,
+            "ngram_range",
+            self.ngram_range,
+            "must be two numbers between 1 and 16, the smaller one first",
         )
-        require(self.min_word >= 1, "min_word", self.min_word, "must be at least 1")
         require(self.min_df >= 1, "min_df", self.min_df, "must be at least 1 text")
         require(0 < self.max_df <= 1, "max_df", self.max_df, "is a share of the texts, 0 to 1")
-        for name in ("max_features", "hash_buckets"):
-            value = getattr(self, name)
-            require(
-                value is None or 1 <= value <= 1 << 30,
-                name,
-                value,
-                "must be a positive number, or none for no limit",
-            )
+        _check_limit("max_features", self.max_features)
+
+    def without_effect(self) -> Iterator[tuple[str, str]]:
+        """Settings that do nothing in this combination, and why."""
+        if self.analyzer == "char" and self.published.min_word_length != 2:
+            yield "published.min_word_length", "analyzer=char reads words of any length"
 
     @property
     def analysis(self) -> Analysis:
@@ -72,10 +85,15 @@ class TfidfConfig:
         words = self.analyzer == "word"
         return Analysis(
             (unicode_tables.words if words else unicode_tables.visible)(self.lowercase),
-            self.min_word if words else 1,
-            (self.min_ngram, self.max_ngram),
+            self.published.min_word_length if words else 1,
+            self.ngram_range,
             not words,
         )
+
+
+def _check_limit(name: str, value: int | None) -> None:
+    fits = value is None or 1 <= value <= 1 << 30
+    require(fits, name, value, "must be a positive number, or none for no limit")
 
 
 @dataclass(frozen=True)
@@ -105,7 +123,7 @@ class Tfidf:
 
     def term(self, column: int) -> str:
         """The word behind a column; hashed columns have none."""
-        if self.config.hash_buckets:
+        if self.config.published.hash_buckets:
             return f"#{column}"
         begin, end = self.term_starts[column : column + 2]
         return self.terms[begin:end].tobytes().decode("utf-8", "replace")
@@ -115,7 +133,7 @@ class Tfidf:
         if sp.issparse(inputs):
             self._check_own(inputs)
             return checked_features(inputs, self.feature_count)
-        buckets = self.config.hash_buckets or 0
+        buckets = self.config.published.hash_buckets or 0
 
         def count(block: Sequence[str]) -> tuple[Longs, Ints, Ints]:
             text, starts = _as_bytes(block, self.config.lowercase)
@@ -133,8 +151,10 @@ class Tfidf:
             )
 
     def _weighted(self, counted: list[tuple[Longs, Ints, Ints]]) -> Csr:
+        how = self.config.published
+
         def weigh(block: tuple[Longs, Ints, Ints]) -> Floats:
-            return tfidf_weights(*block, self.idf, self.config.sublinear, self.config.unit_length)
+            return tfidf_weights(*block, self.idf, how.sublinear_tf, how.norm is not None)
 
         weights = in_threads(weigh, counted)
         return _stacked(counted, weights, self.feature_count)
@@ -147,11 +167,12 @@ class Tfidf:
     @staticmethod
     def from_parts(parts: Parts, prefix: str, config: TfidfConfig) -> Tfidf:
         """The encoder as it was saved, checked."""
+        buckets = config.published.hash_buckets
         idf = parts.array(f"{prefix}.idf", np.float32, (None,))
         terms = parts.array(f"{prefix}.terms", np.uint8, (None,))
         starts = parts.offsets(f"{prefix}.term_starts", len(terms))
-        columns = parts.array(f"{prefix}.columns", np.int32, (config.hash_buckets or len(idf),))
-        named = 0 if config.hash_buckets else len(idf)
+        columns = parts.array(f"{prefix}.columns", np.int32, (buckets or len(idf),))
+        named = 0 if buckets else len(idf)
         if len(starts) != named + 1 or (np.diff(starts) < 1).any():
             raise DataError(f"the vocabulary does not fit its {len(idf)} weights")
         if len(idf) and not 0 < idf.min() <= idf.max() <= MAX_IDF:
@@ -172,7 +193,7 @@ class Tfidf:
 def learn(texts: Sequence[str], config: TfidfConfig) -> tuple[Tfidf, Csr]:
     """The encoder for these texts, and the texts encoded: both from one reading."""
     analysis = config.analysis
-    buckets = config.hash_buckets or 0
+    buckets = config.published.hash_buckets or 0
 
     def count(block: Sequence[str]) -> Learned:
         text, starts = _as_bytes(block, config.lowercase)

@@ -14,7 +14,13 @@ from xmtc.core.dataset import Dataset
 from xmtc.core.errors import require
 from xmtc.core.tree import LabelTree
 from xmtc.labels import vectors
-from xmtc.labels.trees import TreeConfig, balanced_tree, check_stop, published_halvings
+from xmtc.labels.trees import (
+    PublishedTree,
+    TreeConfig,
+    balanced_tree,
+    check_stop,
+    published_halvings,
+)
 from xmtc.neural.encoders.locate import OWN
 from xmtc.neural.settings import EncoderConfig
 from xmtc.text.tfidf import Tfidf
@@ -69,11 +75,11 @@ def index(dataset: Dataset, words: Tfidf, features: Csr, config: IndexConfig) ->
     depth = min(config.depth, int(math.log2(max(1, count)))) if config.depth else depth
     if depth == 0:
         return LabelTree.of([[0], [0] * count])
-    halves = TreeConfig(
-        arity=2, max_leaf=1, stop=config.stop, centres=config.centres, seed=config.seed
-    )  # `depth` alone says how far
+    # `depth` alone says how far
+    halves = TreeConfig(arity=2, max_leaf=1, published=PublishedTree(config.stop, config.centres))
     order = np.array(sorted(range(count), key=dataset.labels.names.__getitem__))
-    found = balanced_tree(label_vectors(dataset, words, features, config)[order], halves, depth)
+    described = label_vectors(dataset, words, features, config)[order]
+    found = balanced_tree(described, halves, config.seed, depth)
     clusters = np.empty(count, np.int32)
     clusters[order] = found.parents[-1]
     return LabelTree((*found.parents[:-1], clusters))

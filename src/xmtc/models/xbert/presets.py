@@ -10,7 +10,7 @@ from xmtc.models.xbert import match
 from xmtc.models.xbert.index import IndexConfig, LabelVectors
 from xmtc.models.xbert.model import Config
 from xmtc.neural.settings import EncoderConfig, TrainingConfig, Vector
-from xmtc.text.tfidf import TfidfConfig
+from xmtc.text.tfidf import PublishedTfidf, TfidfConfig
 
 # The bundled encoder, with what each paper's ranker reads and how it scores.
 X_BERT = Config(features="words", negatives="tfn", trust=1.0)
@@ -18,7 +18,7 @@ X_TRANSFORMER = Config(features="joined", unit_rows=True, negatives="both", scor
 
 # As published. Texts are words without sublinear counts, the ranker reads those alone, and label
 # texts are read by BERT instead of ELMo, three layers side by side.
-_WORDS = TfidfConfig(sublinear=False)
+_WORDS = TfidfConfig(published=PublishedTfidf(sublinear_tf=False))
 _PIFA = IndexConfig("pifa", terms=None, stop="change")
 _SAID = IndexConfig(
     "text",
@@ -35,7 +35,7 @@ def _published(encoder: EncoderConfig, training: TrainingConfig, **others: Any) 
         "text": _WORDS,
         "text_terms": None,
         "features": "words",
-        "svm": SvmConfig(prune=0.1, tolerance=0.1, max_passes=100),
+        "svm": SvmConfig(prune=0.1, tolerance=0.1, max_iterations=100),
         "negatives": "tfn",
         "start_at_frequency": False,
         "standardise": False,
@@ -135,7 +135,7 @@ def _x_transformer(epochs: int, warmup: float, rate: float = 5e-5) -> tuple[Conf
         warmup=warmup,
     )
     reader = EncoderConfig("roberta-large", max_tokens=64)
-    svm = SvmConfig(prune=0.01, tolerance=0.1, max_passes=100)
+    svm = SvmConfig(prune=0.01, tolerance=0.1, max_iterations=100)
     nine = []
     for name, vector in _LARGE.items():
         encoder = EncoderConfig(name, max_tokens=128, vector=vector)

@@ -43,7 +43,7 @@ BOOTSTRAP = SvmConfig(cost=1.0, tolerance=0.1, prune=0.0)
 def words_of(dataset: Dataset, config: Config) -> tuple[Tfidf, Csr]:
     """The vocabulary of the texts, and their words as features."""
     words, features = tfidf.learn(dataset.texts, config.linear.text)
-    return words, top_terms(features, config.linear.text_terms)
+    return words, top_terms(features, config.linear.max_terms)
 
 
 def beside(words: Csr, vectors: Floats, config: Config) -> Csr:
@@ -70,8 +70,9 @@ class Course:
         self.config = config
         self.lesson = lesson
         self.words, self.features = words_of(dataset, config)
-        described = pifa(self.features, dataset.relevant, True, config.linear.vector_terms)
-        self.tree = balanced_tree(described, config.levels)
+        most = config.linear.published.vector_max_terms
+        described = pifa(self.features, dataset.relevant, True, most)
+        self.tree = balanced_tree(described, config.levels, config.linear.seed)
 
     def taught(self) -> Floats:
         """(texts, dim) what the encoder makes of the texts when all levels are learned."""
@@ -129,10 +130,12 @@ class Course:
         rows = beside(self.features, vectors, self.config)
         beam = self.config.training_beam
         relevant = self.tree.relevant_at(tree.depth - 1, self.dataset.relevant)
-        forest = train_forest(rows, relevant, tree, self.config.linear.svm)
+        forest = train_forest(
+            rows, relevant, tree, self.config.linear.svm, seed=self.config.linear.seed
+        )
         others = None
         if self.held_out is not None:
-            words = top_terms(self.words.encode(self.held_out.texts), self.config.linear.text_terms)
+            words = top_terms(self.words.encode(self.held_out.texts), self.config.linear.max_terms)
             read_now = self.lesson.encoder.eval().encode(self.held_out.texts)
             others = forest.rank(beside(words, read_now, self.config), beam, beam).labels
         return Guess(forest.rank(rows, beam, beam).labels, others)

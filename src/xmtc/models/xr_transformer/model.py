@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 KIND = "xr_transformer"
 FLAT = ("flat_up_to", "flat_svm")  # settings that the encoder does not depend on
 # Settings of `linear` that matter without a tree too, besides the encoder's own lessons.
-USED_FLAT = frozenset({"text", "text_terms", "weights", "vector_terms", "parents"})
+USED_FLAT = frozenset({"text", "max_terms", "weight_type", "parents", "seed"})
 ENCODER = "(the encoder)"  # what explanations call all that does not come from words
 
 
@@ -136,19 +136,19 @@ def _published(
     )
     positive, negative = costs
     linear = linear_tree.Config(
-        text_terms=None,
-        vectors="pifa_weighted",
-        vector_terms=None,
+        max_terms=None,
         tree=refined,
         svm=SvmConfig(
             cost=negative,
             positive_cost=positive / negative,
-            max_passes=100,
+            max_iterations=100,
             **{"tolerance": 0.1, "prune": 1e-3, **svm},
         ),
-        relevance=relevance,
-        trust=1.0,
+        path_exponent=1.0,
         beam=ranked,
+        published=linear_tree.PublishedLinearTree(
+            vectors="pifa_weighted", vector_max_terms=None, relevance=relevance
+        ),
     )
     return Config(
         encoder,
@@ -233,7 +233,7 @@ class XRTransformer:
     def encode(self, inputs: Inputs) -> Csr:
         """(texts, words + dim) what the trees read."""
         require_texts(inputs, KIND)
-        words = top_terms(self.words.encode(inputs), self.config.linear.text_terms)
+        words = top_terms(self.words.encode(inputs), self.config.linear.max_terms)
         return beside(words, self.encoder.encode(inputs), self.config)
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
@@ -317,22 +317,23 @@ def is_flat(config: Config, labels: int) -> bool:
 
 
 def _flat(rows: Csr, dataset: Dataset, config: Config) -> Forest:
-    weights, biases = train_one_vs_all(rows, dataset.relevant, config.flat_svm)
+    weights, biases = train_one_vs_all(rows, dataset.relevant, config.flat_svm, config.linear.seed)
     refused = refusing(biases, dataset.trained_on().label_counts)
-    return flat_forest(weights, refused, config.linear.weights)
+    return flat_forest(weights, refused, config.linear.weight_type)
 
 
 def _say_unused(config: Config, labels: int) -> None:
     """A setting that does nothing is never silent."""
     if is_flat(config, labels):
         usual = linear_tree.Config()
+        how = replace(config.linear.published, vector_max_terms=64)  # the encoder's tree has it
+        linear = replace(config.linear, published=how)
         read = set(USED_FLAT)
         read |= {"svm"} if config.training.epochs else set()  # by which the encoder is taught
         unused = [
             f"linear.{each.name}"
             for each in fields(usual)
-            if each.name not in read
-            and getattr(config.linear, each.name) != getattr(usual, each.name)
+            if each.name not in read and getattr(linear, each.name) != getattr(usual, each.name)
         ]
         instead = f"flat_up_to={config.flat_up_to} ranks {labels} labels without a tree; set it to "
         instead += "0 for trees, or set flat_svm"
@@ -348,7 +349,11 @@ def _ranker(config: Config, labels: int) -> linear_tree.Config:
     """How labels are ranked: without a tree by the label's own classifier alone."""
     if not is_flat(config, labels):
         return config.linear
-    return replace(config.linear, trees=1, score="label", search="beam")
+    return replace(
+        config.linear,
+        trees=1,
+        published=replace(config.linear.published, score="label", search="beam"),
+    )
 
 
 def read(
@@ -397,9 +402,9 @@ def _label_vectors(
 ) -> Csr:
     """PIFA of words and vectors: the strongest words would leave no room for the encoder."""
     by_words = linear_tree.label_vectors(dataset, features, words, config.linear)
-    if config.linear.parents or config.linear.vectors not in ("pifa", "pifa_weighted"):
+    if config.linear.parents or config.linear.published.vectors not in ("pifa", "pifa_weighted"):
         return by_words
-    weighed = config.linear.vectors == "pifa_weighted"
+    weighed = config.linear.published.vectors == "pifa_weighted"
     weights = unit_rows(dataset.relevant) if weighed else dataset.relevant
     return beside(by_words, weights.T @ vectors, config)
 
