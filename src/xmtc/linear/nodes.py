@@ -162,7 +162,9 @@ def _forest(
     return forest_of(tree, [chunks[node] for node in range(inner)], features.shape[1], weights)
 
 
-def _levels(relevant: Csr, tree: LabelTree, relevance: Relevance, seed: int) -> list[list[Node]]:
+def _levels(
+    relevant: Csr, tree: LabelTree, relevance: Relevance, seed: int = 0
+) -> list[list[Node]]:
     """The inner nodes of each level, with the texts that carry a label below them."""
     levels: list[list[Node]] = []
     above = [np.arange(relevant.shape[0], dtype=np.int32)]
