@@ -187,7 +187,7 @@ def test_presets_train_and_survive_the_disk(preset, tmp_path):
 
 def test_several_trees_rank_by_their_mean():
     dataset = planted(texts=300, labels=150)
-    settings = {"trees": 3, "tree": {"max_leaf": 8}, "beam": 50, "score": "label"}
+    settings = {"trees": 3, "tree": {"max_leaf": 8}, "beam": 50, "published": {"score": "label"}}
     model = xmtc.train("linear_tree", dataset, settings)
     encoded = model.encoder.encode(dataset.texts[:9])
     members = [forest.rank(encoded, 150, 50, "label") for forest in model.forests]
