@@ -170,9 +170,17 @@ class LinearTree:
         return LinearTree(config, encoder, forests, parts.labels, parts.trained_on, terms)
 
 
-def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> LinearTree:
-    """Describe the labels by their texts, cluster them, learn the classifiers of each tree."""
-    encoder, features = learn_encoder(dataset, config.text)
+def train(
+    dataset: Dataset,
+    config: Config,
+    run: Run = NO_RUN,
+    encoded: tuple[Tfidf | GivenFeatures, Csr] | None = None,
+) -> LinearTree:
+    """Describe the labels by their texts, cluster them, learn the classifiers of each tree.
+
+    encoded: what `learn_encoder` returns for these texts and settings, where it is there already.
+    """
+    encoder, features = encoded or learn_encoder(dataset, config.text)
     features = top_terms(features, config.max_terms)
     trees = trees_of(dataset, label_vectors(dataset, features, encoder, config), config)
     forests = grown(features, dataset, trees, config)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xmtc.core import config as settings
-from xmtc.core.arrays import Allowed, Inputs
+from xmtc.core.arrays import Allowed, Csr, Inputs
 from xmtc.core.config import group, setting
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
@@ -74,8 +74,16 @@ class OneVsAll:
         return OneVsAll(config, encoder, scorer, parts.labels, parts.trained_on)
 
 
-def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> OneVsAll:
-    """Encode the texts, then learn every label against all the others."""
-    encoder, features = learn_encoder(dataset, config.text)
+def train(
+    dataset: Dataset,
+    config: Config,
+    run: Run = NO_RUN,
+    encoded: tuple[Tfidf | GivenFeatures, Csr] | None = None,
+) -> OneVsAll:
+    """Encode the texts, then learn every label against all the others.
+
+    encoded: what `learn_encoder` returns for these texts and settings, where it is there already.
+    """
+    encoder, features = encoded or learn_encoder(dataset, config.text)
     scorer = LinearScorer(*train_one_vs_all(features, dataset.relevant, config.svm, config.seed))
     return OneVsAll(config, encoder, scorer, dataset.labels, dataset.trained_on())
