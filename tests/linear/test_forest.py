@@ -14,8 +14,8 @@ from xmtc.core.ranking import NO_LABEL
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
 from xmtc.data.planted import planted
+from xmtc.labels.label_features import pifa
 from xmtc.labels.trees import TreeConfig, balanced_tree, build_tree
-from xmtc.labels.vectors import pifa
 from xmtc.linear import forest as forest_module
 from xmtc.linear import nodes as nodes_module
 from xmtc.linear.forest import flat_forest, forest_of

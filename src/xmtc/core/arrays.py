@@ -106,6 +106,12 @@ def count_of(inputs: Inputs) -> int:
     return int(inputs.shape[0]) if hasattr(inputs, "shape") else len(inputs)
 
 
+def label_counts(relevant: Csr) -> Longs:
+    """(texts, labels) -> (labels,) how many texts carry each label."""
+    counts: Longs = np.bincount(relevant.indices, minlength=relevant.shape[1]).astype(np.int64)
+    return counts
+
+
 def row_of_each_entry(matrix: Csr) -> Ints:
     """The row number of every stored entry, in storage order."""
     return np.repeat(np.arange(matrix.shape[0], dtype=np.int32), np.diff(matrix.indptr))

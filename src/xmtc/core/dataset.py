@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from xmtc.core.arrays import Csr, Inputs, Ints, Longs, as_csr, csr, csr_of_rows
+from xmtc.core.arrays import Csr, Inputs, Ints, Longs, as_csr, csr, csr_of_rows, label_counts
 from xmtc.core.digest import digest
 from xmtc.core.errors import DataError
 from xmtc.core.labels import LabelSpace
@@ -118,8 +118,7 @@ class Dataset:
 
     def trained_on(self) -> TrainedOn:
         """How many texts there are, and how many carry each label."""
-        counts = np.bincount(self.relevant.indices, minlength=len(self.labels))
-        return TrainedOn(len(self), counts.astype(np.int64))
+        return TrainedOn(len(self), label_counts(self.relevant))
 
     def take(self, rows: Ints | Longs | Sequence[int]) -> Dataset:
         """The texts at these positions, in this order; the label space stays."""

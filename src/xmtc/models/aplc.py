@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from xmtc.core import config as settings
-from xmtc.core.arrays import Allowed, Csr, Floats, Inputs, Ints, as_csr, csr
+from xmtc.core.arrays import Allowed, Csr, Floats, Inputs, Ints, as_csr, csr, label_counts
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
@@ -224,7 +224,7 @@ def _taught(dataset: Dataset, held_out: Dataset | None, config: Config, run: Run
 
 def by_frequency(relevant: Csr) -> Ints:
     """(labels,) the most frequent first; of equals, the smaller number."""
-    counts = np.bincount(relevant.indices, minlength=relevant.shape[1])
+    counts = label_counts(relevant)
     return np.argsort(-counts, kind="stable").astype(np.int32)
 
 

@@ -29,8 +29,8 @@ from xmtc.core.walk import walk
 from xmtc.evaluation.report import evaluate_ranking
 from xmtc.kernels.merge_rankings import joined
 from xmtc.kernels.topk import best
+from xmtc.labels.label_features import pifa
 from xmtc.labels.trees import PublishedTree, TreeConfig, balanced_tree
-from xmtc.labels.vectors import pifa
 from xmtc.models.holdout import METRICS, require_texts, split_validation
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.attention_scorer import AttentionScorer, load_attention

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from xmtc.core import config as settings
-from xmtc.core.arrays import Allowed, Array, Floats, Inputs
+from xmtc.core.arrays import Allowed, Array, Floats, Inputs, label_counts
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
@@ -22,8 +22,8 @@ from xmtc.core.ranking import Ranking
 from xmtc.core.run import NO_RUN, Run, training_key
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
+from xmtc.labels.label_features import pifa
 from xmtc.labels.trees import PublishedTree, TreeConfig, balanced_tree
-from xmtc.labels.vectors import pifa
 from xmtc.models.holdout import metrics_of, require_texts, split_validation
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.dense_scorer import DenseScorer, load_discriminator, load_generator
@@ -309,7 +309,7 @@ def output_layers(
         )
     if config.start_at_frequency:
         top = tree.relevant_at(0, dataset.relevant)
-        counts = np.bincount(top.indices, minlength=top.shape[1]).astype(np.int64)
+        counts = label_counts(top)
         head.start_at_frequency(counts, len(dataset))
     if config.training.shard_labels:
         head.shard()

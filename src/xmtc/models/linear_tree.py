@@ -23,7 +23,7 @@ from xmtc.core.run import NO_RUN, Run
 from xmtc.core.tree import LabelTree
 from xmtc.data.hierarchy import read_parents
 from xmtc.kernels.merge_rankings import mean_scores
-from xmtc.labels import vectors
+from xmtc.labels import label_features
 from xmtc.labels.trees import TreeConfig, build_tree, given_tree
 from xmtc.linear.explain import Evidence, of_path
 from xmtc.linear.forest import Forest, Score, Search, WeightType
@@ -272,13 +272,13 @@ def label_vectors(
         return as_csr(np.empty((len(dataset.labels), 0)))
     kind = config.published.vectors
     if kind == "text":
-        return vectors.from_text(dataset.labels, encoder)
+        return label_features.from_text(dataset.labels, encoder)
     if kind == "cooccurrence":
-        return vectors.cooccurrence(dataset.relevant)
+        return label_features.cooccurrence(dataset.relevant)
     if kind == "joint":
-        return vectors.joint(features, dataset.relevant)
+        return label_features.joint(features, dataset.relevant)
     most = config.published.vector_max_terms
-    return vectors.pifa(features, dataset.relevant, kind == "pifa_weighted", most)
+    return label_features.pifa(features, dataset.relevant, kind == "pifa_weighted", most)
 
 
 def _average(rankings: list[Ranking], k: int) -> Ranking:

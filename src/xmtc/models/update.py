@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from xmtc.core.arrays import Array, Csr, Longs, as_csr, csr, csr_of_rows, unit_rows
+from xmtc.core.arrays import Array, Csr, Longs, as_csr, csr, csr_of_rows, label_counts, unit_rows
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import ConfigError, DataError, did_you_mean
 from xmtc.core.interfaces import Model
@@ -50,7 +50,7 @@ def add_labels(
     if not new:
         raise DataError("there is no new label: the model has all of those names already.")
     relevant = _examples_of(changed, examples, new)
-    counts = np.bincount(relevant.indices, minlength=len(new)).astype(np.int64)
+    counts = label_counts(relevant)
     counts = np.minimum(counts, changed.trained_on.texts)  # examples are no training texts
     counts = np.concatenate([changed.trained_on.label_counts, counts])
     seen = replace(changed.trained_on, label_counts=counts)
@@ -126,7 +126,7 @@ def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
         )
         for forest in tree.forests
     )
-    counts = np.bincount(both.indices, minlength=len(tree.labels)).astype(np.int64)
+    counts = label_counts(both)
     known_better = (counts == 0) | (counts < tree.trained_on.label_counts)
     if known_better.any():
         counts = np.maximum(counts, tree.trained_on.label_counts)
@@ -156,7 +156,7 @@ def _warn_of_unknown(shown: Csr, relevant: Csr, names: Sequence[str]) -> None:
     heard = np.bincount(
         relevant.indices, ~np.repeat(empty, np.diff(relevant.indptr)), minlength=len(names)
     )
-    carried = np.bincount(relevant.indices, minlength=len(names))
+    carried = label_counts(relevant)
     silent = [repr(names[int(at)]) for at in np.flatnonzero((carried > 0) & (heard == 0))]
     if silent:
         logging.getLogger("xmtc").warning(
@@ -263,19 +263,19 @@ def _wider_gudn(
         )
     if examples is not None:
         sums = relevant.T @ model.encode(examples.inputs)
-        counts = np.bincount(relevant.indices, minlength=len(vectors))
+        counts = label_counts(relevant)
         vectors += sums / np.maximum(1, counts)[:, None].astype(np.float32)
     return gudn.with_labels(model, labels, vectors, seen)
 
 
 def _bare(relevant: Csr) -> Longs:
     """The new labels that have no example."""
-    return np.flatnonzero(np.bincount(relevant.indices, minlength=relevant.shape[1]) == 0)
+    return np.flatnonzero(label_counts(relevant) == 0)
 
 
 def _carried(new: Dataset) -> Dataset:
     """Without the labels that no text carries, as the part of a larger data set may have."""
-    carried = np.bincount(new.relevant.indices, minlength=len(new.labels)) > 0
+    carried = label_counts(new.relevant) > 0
     return replace(new, relevant=new.relevant[:, carried], labels=new.labels.only(carried))
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from xmtc.core.arrays import Csr
+from xmtc.core.arrays import Csr, label_counts
 from xmtc.core.dataset import Dataset
 from xmtc.core.threads import thread_count
 from xmtc.kernels.dual_descent import SIBLINGS
@@ -95,8 +95,7 @@ def sample(dataset: Dataset) -> tuple[Dataset, float]:
 def _spread(relevant: Csr) -> tuple[Csr, Csr]:
     """(texts, the rarest label), whose training is little but the common start of all, and
     (texts, some labels): BLOCKS blocks of labels that are alike in frequency, evenly spread."""
-    frequencies = np.bincount(relevant.indices, minlength=relevant.shape[1])
-    order = np.argsort(-frequencies, kind="stable")
+    order = np.argsort(-label_counts(relevant), kind="stable")
     blocks = -(-len(order) // SIBLINGS)
     firsts = np.unique((np.arange(BLOCKS) + 0.5) / BLOCKS * blocks // 1).astype(int) * SIBLINGS
     chosen = np.concatenate([order[first : first + SIBLINGS] for first in firsts])

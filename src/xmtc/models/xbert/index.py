@@ -13,7 +13,7 @@ from xmtc.core.arrays import Csr
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import require
 from xmtc.core.tree import LabelTree
-from xmtc.labels import vectors
+from xmtc.labels import label_features
 from xmtc.labels.trees import (
     PublishedTree,
     TreeConfig,
@@ -92,21 +92,21 @@ def clusters_of(tree: LabelTree) -> LabelTree:
 
 def label_vectors(dataset: Dataset, words: Tfidf, features: Csr, config: IndexConfig) -> Csr:
     """(labels, features or dim). A label without texts is placed by what it says itself."""
-    said = vectors.cleaned(dataset.labels)
+    said = label_features.cleaned(dataset.labels)
     relevant = dataset.relevant
     if config.vectors == "pifa":
-        found = vectors.pifa(features, relevant, config.weigh_texts, config.terms)
-        return _filled(found, lambda: vectors.from_text(said, words))
+        found = label_features.pifa(features, relevant, config.weigh_texts, config.terms)
+        return _filled(found, lambda: label_features.from_text(said, words))
     reader = _reader(dataset, config.encoder)
     if config.vectors == "text":
-        return vectors.from_text(said, reader, unit=config.centres == "unit")
+        return label_features.from_text(said, reader, unit=config.centres == "unit")
     read = reader.encode(dataset.texts)
-    found = vectors.pifa_of_vectors(read, relevant, config.weigh_texts)
-    return _filled(found, lambda: vectors.from_text(said, reader))
+    found = label_features.pifa_of_vectors(read, relevant, config.weigh_texts)
+    return _filled(found, lambda: label_features.from_text(said, reader))
 
 
 def _filled(found: Csr, others: Callable[[], Csr]) -> Csr:
-    return vectors.filled(found, others()) if (np.diff(found.indptr) == 0).any() else found
+    return label_features.filled(found, others()) if (np.diff(found.indptr) == 0).any() else found
 
 
 def _reader(dataset: Dataset, config: EncoderConfig) -> TextEncoder:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy.special import expit
 
-from xmtc.core.arrays import Allowed, Array, Csr, Floats
+from xmtc.core.arrays import Allowed, Array, Csr, Floats, label_counts
 from xmtc.core.parts import Parts
 from xmtc.core.ranking import NO_LABEL, NO_SCORE, Ranking
 from xmtc.core.run import Run
@@ -166,7 +166,7 @@ def _head(relevant: Csr, dim: int, how: Teaching) -> Flat:
     texts, clusters = relevant.shape
     head = Flat(dim, clusters, mean=True, loss=how.loss)
     if how.start_at_frequency:
-        counts = np.bincount(relevant.indices, minlength=clusters).astype(np.int64)
+        counts = label_counts(relevant)
         head.start_at_frequency(counts, texts)
     if how.training.shard_labels:
         head.shard()

@@ -20,8 +20,8 @@ from xmtc.core.tree import LabelTree
 from xmtc.evaluation.report import evaluate_ranking
 from xmtc.kernels.children import expand
 from xmtc.kernels.topk import best
+from xmtc.labels.label_features import pifa
 from xmtc.labels.trees import balanced_tree
-from xmtc.labels.vectors import pifa
 from xmtc.linear.nodes import train_forest
 from xmtc.linear.svm import SvmConfig
 from xmtc.models.holdout import METRICS

@@ -18,7 +18,7 @@ import torch.nn.functional as F  # noqa: N812
 from scipy.sparse import issparse
 from torch import Tensor, nn
 
-from xmtc.core.arrays import Array, Csr, csr_of_rows, row_of_each_entry, starts_of
+from xmtc.core.arrays import Array, Csr, csr_of_rows, label_counts, row_of_each_entry, starts_of
 from xmtc.neural.heads.adaptive_scorer import AdaptiveScorer, FinishedTail, Layer, narrow_widths
 from xmtc.neural.heads.flat import array, log_odds
 
@@ -145,7 +145,7 @@ class AdaptiveLabelClusters(nn.Module):
     @torch.no_grad()
     def start_at_frequency(self, relevant: Csr) -> None:
         """At first every text gets each label's frequency; needs a bias."""
-        counts = np.bincount(relevant.indices, minlength=self.labels).astype(np.int64)
+        counts = label_counts(relevant)
         texts = relevant.shape[0]
         visits = np.array([len(found.texts) for found in self._found(relevant)[1:]], np.int64)
         head = np.concatenate([counts[: self.sizes[0]], visits])
