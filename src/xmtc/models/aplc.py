@@ -6,13 +6,15 @@ gates; a text is taught and asked only the tails that matter for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from xmtc.core import config as settings
 from xmtc.core.arrays import Allowed, Csr, Floats, Inputs, Ints, as_csr, csr, label_counts
+from xmtc.core.config import group, setting
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
@@ -22,7 +24,15 @@ from xmtc.core.run import NO_RUN, Run, training_key
 from xmtc.models.holdout import metrics_of, require_texts, split_validation
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.adaptive_scorer import AdaptiveScorer, Shape, cluster_sizes, load_scorer
-from xmtc.neural.settings import EncoderConfig, TrainingConfig, cpu_encoder, cpu_training
+from xmtc.neural.settings import (
+    Encoder,
+    Pretrained,
+    TrainingConfig,
+    changed,
+    frozen_encoder,
+    require_between,
+    require_share,
+)
 
 if TYPE_CHECKING:
     from xmtc.neural.encoders.text_encoder import TextEncoder
@@ -32,28 +42,59 @@ KIND = "aplc"
 
 
 @dataclass(frozen=True)
+class HiddenLayer:
+    """A layer with tanh before the output layer."""
+
+    dim: int = setting(768, "dimension of the hidden layer")
+    lr: float = setting(1e-4, "learning rate of the hidden layer")
+
+    def __post_init__(self) -> None:
+        require_between(self, dim=(1, 1 << 16))
+        require(self.lr > 0, "lr", self.lr, "must be above 0")
+
+
+@dataclass(frozen=True)
+class PublishedAplc:
+    """What exists for the paper, for its code or for an ablation."""
+
+    cuts: tuple[int, ...] = setting((), "instead of shares: the ranks at which tails begin")
+    norm_relu: bool = setting(
+        True, "LayerNorm and ReLU behind the projection of a tail; the paper has neither"
+    )
+    loss: Literal["document", "global", "sum"] = setting(
+        "sum", "binary cross-entropy: mean per text, over all (the paper), or summed"
+    )
+    gate_loss: bool = setting(True, "gates that a text does not need learn to be shut")
+    bias_from_frequency: bool = setting(True, "initialize biases with the labels' log-odds")
+    standardize: bool = setting(True, "the output layer reads vectors of mean 0 and spread 1")
+
+    def __post_init__(self) -> None:
+        require(
+            len(self.cuts) < 64
+            and all(a < b for a, b in zip((0, *self.cuts), self.cuts, strict=False)),
+            "cuts",
+            self.cuts,
+            "must be increasing ranks, the first above 0",
+        )
+
+
+@dataclass(frozen=True)
 class Config:
     """A pretrained encoder; work goes to frequent labels, rare ones wait behind gates."""
 
-    encoder: EncoderConfig = field(default_factory=cpu_encoder)
-    training: TrainingConfig = field(default_factory=cpu_training)
-    clusters: tuple[float, ...] = (0.5, 0.5)  # shares of the labels: in the head, in each tail
-    cuts: tuple[int, ...] = ()  # instead of shares: the ranks at which tails begin
-    narrowing: float = 2.0  # each tail reads a vector so many times narrower than the one before
-    norm_relu: bool = True  # LayerNorm and ReLU behind the narrowing; the paper has neither
-    hidden: int = 0  # size of a layer with tanh before the output layer; 0: none
-    hidden_rate: float = 1e-4  # learning rate of that layer
-    dropout: float = 0.2  # share of what the output layer reads that is hidden in a training step
-    loss: Literal["document", "global", "sum"] = "sum"  # mean per text, over all (paper), or a sum
-    gate_loss: bool = True  # gates that a text does not need learn to be shut; not in the paper
-    start_at_frequency: bool = True  # begin with how frequent each label is, not by chance
-    standardise: bool = True  # the output layer reads vectors of mean 0, spread 1: learns faster
+    encoder: Encoder = group(Pretrained)
+    training: TrainingConfig = group(TrainingConfig)
+    clusters: tuple[float, ...] = setting(
+        (0.5, 0.5), "shares of the labels, by frequency: in the head, then in each tail"
+    )
+    narrowing: float = setting(2.0, "each tail reads a vector so many times narrower")
+    hidden: HiddenLayer | None = group(None, "layer with tanh before the output layer (None: none)")
+    dropout: float = setting(0.2, "dropout on what the output layer reads")
+    published: PublishedAplc = group(PublishedAplc)
 
     def __post_init__(self) -> None:
-        require(0 <= self.dropout < 1, "dropout", self.dropout, "must lie between 0 and 1")
-        require(1 <= self.narrowing <= 1000, "narrowing", self.narrowing, "from 1 to 1000")
-        require(0 <= self.hidden <= 1 << 16, "hidden", self.hidden, "must lie between 0 and 65536")
-        require(self.hidden_rate > 0, "hidden_rate", self.hidden_rate, "must be above 0")
+        require_share(self, "dropout")
+        require_between(self, narrowing=(1, 1000))
         require(
             1 <= len(self.clusters) <= 64
             and min(self.clusters) > 0
@@ -63,79 +104,26 @@ class Config:
             "must be 1 to 64 shares above 0 that add up to 1",
         )
         require(
-            len(self.cuts) < 64
-            and all(a < b for a, b in zip((0, *self.cuts), self.cuts, strict=False)),
-            "cuts",
-            self.cuts,
-            "must be ranks that climb",
-        )
-        require(
-            not self.training.shard_labels,
-            "training.shard_labels",
+            not self.training.published.shard_labels,
+            "training.published.shard_labels",
             True,
-            "is not for aplc; leave it off, or train lightxml",
+            "does not work with aplc; leave it off, or train lightxml",
         )
+
+    @property
+    def hidden_dim(self) -> int:
+        """Dimension of the hidden layer; 0: there is none."""
+        return 0 if self.hidden is None else self.hidden.dim
+
+    def without_effect(self) -> Iterator[tuple[str, str]]:
+        """Shares that ranks replace, and settings of an encoder that is not trained."""
+        if self.published.cuts:
+            yield from ((name, "published.cuts is set") for name in changed(self, "clusters"))
+        yield from frozen_encoder(self.encoder, self.training)
 
     def sizes(self, labels: int) -> tuple[int, ...]:
         """How many labels the head and each tail hold."""
-        return cluster_sizes(labels, self.clusters, self.cuts)
-
-
-def _published(
-    epochs: int,
-    tokens: int,
-    batch: int,
-    hidden: int,
-    *,
-    clusters: int = 2,
-    cuts: tuple[int, ...] = (),
-    rates: tuple[float, float] = (5e-5, 2e-3),
-    texts: int,
-    held_out: int,
-) -> Config:
-    """rates: of the encoder and of the output layer; the hidden layer's is 1e-4 everywhere."""
-    encoder = EncoderConfig("xlnet-base-cased", max_tokens=tokens, vector="cls")
-    training = TrainingConfig(
-        epochs=epochs,
-        batch=batch,
-        batch_tokens=batch * tokens,
-        encoder_rate=rates[0],
-        head_rate=rates[1],
-        decay=0.0,
-        schedule="slanted",
-        warmup=0.0,
-        clip=1.0,
-        validation=held_out / texts,
-        patience=epochs,
-        seed=42,
-    )
-    return Config(
-        encoder,
-        training,
-        clusters=(1 / clusters,) * clusters,
-        cuts=cuts,
-        hidden=hidden,
-        hidden_rate=1e-4,
-        dropout=0.1,
-        loss="document",
-        start_at_frequency=False,
-        standardise=False,
-    )
-
-
-# The paper's values; where the released code has others, they follow as NAME_CODE. Held-out texts
-# are ours: paper and code choose by the test set.
-EURLEX_4K = _published(8, 512, 12, 768, texts=15_449, held_out=200)
-AMAZONCAT_13K = _published(8, 256, 48, 768, texts=1_186_239, held_out=4_000)
-AMAZONCAT_13K_CODE = _published(8, 192, 48, 768, texts=1_186_239, held_out=4_000)
-WIKI10_31K = _published(6, 512, 12, 768, rates=(1e-5, 1e-3), texts=14_146, held_out=200)
-WIKI_500K = _published(15, 128, 96, 512, clusters=4, texts=1_779_881, held_out=4_000)
-WIKI_500K_CODE = _published(
-    12, 256, 64, 768, cuts=(167_000, 334_000), texts=1_779_881, held_out=4_000
-)
-_QUARTERS = (167_522, 335_045, 502_566)
-AMAZON_670K = _published(20, 128, 28, 384, cuts=_QUARTERS, texts=490_449, held_out=4_000)
-AMAZON_670K_CODE = _published(25, 128, 32, 512, cuts=_QUARTERS, texts=490_449, held_out=4_000)
+        return cluster_sizes(labels, self.clusters, self.published.cuts)
 
 
 @dataclass(frozen=True, repr=False)
@@ -204,7 +192,9 @@ def _taught(dataset: Dataset, held_out: Dataset | None, config: Config, run: Run
     from xmtc.neural.training.prepared import fine_tune, prepare
 
     key = training_key(settings.to_dict(config), dataset)
-    lesson = prepare(dataset.texts, config.encoder, config.training, run, key, config.standardise)
+    lesson = prepare(
+        dataset.texts, config.encoder, config.training, run, key, config.published.standardize
+    )
     order = by_frequency(dataset.relevant)
     relevant = _by_rank(dataset.relevant, order)
     head = _head(relevant, lesson.encoder.dim, config)
@@ -217,7 +207,7 @@ def _taught(dataset: Dataset, held_out: Dataset | None, config: Config, run: Run
         lesson.encoder.eval()
         return metrics_of(model(), held_out)
 
-    dropout = 0.0 if config.hidden else config.dropout
+    dropout = config.dropout if config.hidden is None else 0.0
     fine_tune(lesson, lesson.task(head, relevant, dropout, measure))
     return model()
 
@@ -239,18 +229,18 @@ def _head(relevant: Csr, dim: int, config: Config) -> AdaptiveLabelClusters | Hi
     from xmtc.neural.heads.adaptive import AdaptiveLabelClusters, Hidden
 
     layer = AdaptiveLabelClusters(
-        config.hidden or dim,
+        config.hidden_dim or dim,
         config.sizes(relevant.shape[1]),
         config.narrowing,
-        norm_relu=config.norm_relu,
-        loss=config.loss,
-        gate_loss=config.gate_loss,
-        bias=config.start_at_frequency,
+        norm_relu=config.published.norm_relu,
+        loss=config.published.loss,
+        gate_loss=config.published.gate_loss,
+        bias=config.published.bias_from_frequency,
     )
-    if config.start_at_frequency:
+    if config.published.bias_from_frequency:
         layer.start_at_frequency(relevant)
-    if config.hidden:
-        return Hidden(dim, layer, config.dropout, config.hidden_rate)
+    if config.hidden is not None:
+        return Hidden(dim, layer, config.dropout, config.hidden.lr)
     return layer
 
 
@@ -259,8 +249,8 @@ def _shape(config: Config, dim: int, labels: int) -> Shape:
         dim,
         config.sizes(labels),
         config.narrowing,
-        config.norm_relu,
-        config.hidden,
-        bias=config.start_at_frequency,
-        standardised=config.standardise,
+        config.published.norm_relu,
+        config.hidden_dim,
+        bias=config.published.bias_from_frequency,
+        standardised=config.published.standardize,
     )

@@ -8,14 +8,16 @@ labels in it. A finished model knows nothing of this: encoder and output layers 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from xmtc.core import config as settings
 from xmtc.core.arrays import Allowed, Floats, Inputs
+from xmtc.core.config import group
 from xmtc.core.dataset import Dataset, TrainedOn
+from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts
 from xmtc.core.ranking import Ranking
@@ -27,7 +29,7 @@ from xmtc.models.holdout import metrics_of, require_texts, split_validation
 from xmtc.models.lightxml import LightXML, label_tree, output_layers
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.new_labels import with_nodes
-from xmtc.neural.settings import EncoderConfig, GuideConfig, TrainingConfig
+from xmtc.neural.settings import GuideConfig, Pretrained
 
 if TYPE_CHECKING:
     from xmtc.neural.training.guided_loss import GuidedTask
@@ -35,78 +37,20 @@ if TYPE_CHECKING:
     from xmtc.neural.training.task import LabelTask
 
 KIND = "gudn"
-PLAIN = lightxml.Config()
 SOME = 256  # texts or labels that are enough for an average
 
 
 @dataclass(frozen=True)
-class Config:
-    """lightxml, taught by the names of labels too: for labels that say what they mean."""
+class Config(lightxml.Config):
+    """lightxml, trained with label texts too: for labels that say what they mean."""
 
-    encoder: EncoderConfig = field(default_factory=lambda: PLAIN.encoder)
-    training: TrainingConfig = field(default_factory=lambda: PLAIN.training)
-    guides: GuideConfig = field(default_factory=GuideConfig)
-    dropout: float = PLAIN.dropout  # share of the text vector that is hidden in each training step
-    loss: Literal["sum", "mean"] = PLAIN.loss  # over labels; mean, as published, learns more slowly
-    start_at_frequency: bool = PLAIN.start_at_frequency  # begin with how frequent labels are
-    standardise: bool = PLAIN.standardise  # output layers read vectors of mean 0, spread 1
-    plain_up_to: int = PLAIN.plain_up_to  # with more labels, clusters are ranked before labels
-    max_cluster: int = PLAIN.max_cluster  # labels in a cluster, at most
-    cluster_seed: int = PLAIN.cluster_seed  # other clusters, e.g. for an ensemble
-    beam: int = PLAIN.beam  # clusters whose labels a text is taught and ranked with
-    bottleneck: int = PLAIN.bottleneck  # size of a label's vector
+    encoder: Pretrained = group(Pretrained)
+    guides: GuideConfig = group(GuideConfig)
 
     def __post_init__(self) -> None:
-        self.unguided()  # which checks what both have
-
-    def unguided(self) -> lightxml.Config:
-        """The same without guides."""
-        shared = {field.name for field in fields(lightxml.Config)} & set(vars(self))
-        return lightxml.Config(**{name: getattr(self, name) for name in shared})
-
-
-def _published(
-    epochs: int, validation: float, guides: GuideConfig | None = None, **others: Any
-) -> Config:
-    """Ten layers; 4 processes of 8 texts each made a step, which here are four batches."""
-    encoder = EncoderConfig("bert-base-uncased", max_tokens=512, vector="cls", layers=10)
-    training = TrainingConfig(
-        epochs=epochs,
-        batch=8,
-        batch_tokens=8 * 512,
-        accumulate=4,
-        encoder_rate=5e-5,
-        head_rate=5e-5,
-        decay=0.0,
-        epsilon=1e-6,
-        schedule="linear",
-        warmup=0.0,
-        clip=0.0,
-        validation=validation,
-        patience=epochs,
-        seed=19950919,
-    )
-    guides = guides or GuideConfig(features="pooler", max_tokens=512)
-    return Config(
-        encoder,
-        training,
-        guides,
-        dropout=0.5,
-        loss="mean",
-        start_at_frequency=False,
-        standardise=False,
-        **others,
-    )
-
-
-EURLEX_4K = _published(40, 200 / 15_449)
-WIKI10_31K = _published(40, 200 / 14_146)
-AMAZONCAT_13K = _published(20, 4_000 / 1_186_239)
-WIKI_500K = _published(20, 4_000 / 1_779_881, beam=10, bottleneck=3_000)
-# The paper's equations instead of the authors' code: sums, and the ten layers are drawn themselves.
-EURLEX_4K_AS_WRITTEN = replace(
-    EURLEX_4K, loss="sum", guides=GuideConfig(distance="paper", max_tokens=512)
-)
+        super().__post_init__()
+        negatives = self.published.negatives
+        require(negatives == "dynamic", "published.negatives", negatives, "must be dynamic")
 
 
 @dataclass(frozen=True, repr=False)
@@ -151,8 +95,7 @@ class Gudn:
     def from_parts(parts: Parts) -> Gudn:
         """The model as it was saved, checked."""
         config = parts.config(Config)
-        inner = replace(parts, settings=settings.to_dict(config.unguided()))
-        ranker = replace(LightXML.from_parts(inner), kind=KIND)
+        ranker = lightxml.restored(parts, config, KIND)
         middle = parts.array("middle", np.float32, (ranker.encoders[0].dim,))
         taught = len(parts.labels)
         if "taught" in parts.arrays:  # before, added labels were not told apart
@@ -168,7 +111,7 @@ def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> Gudn:
 
     _warn_of_codes(dataset.labels, config.guides)
     learned, held_out = split_validation(dataset, config.training)
-    tree = label_tree(learned, config.unguided())
+    tree = label_tree(learned, config)
     with seeded(config.training.seed), run.with_cache() as cached:
         ranker = _taught(learned, held_out, tree, config, cached)
     ranker.encoders[0].finish()
@@ -205,9 +148,8 @@ def _taught(
 ) -> LightXML:
     from xmtc.neural.training.prepared import fine_tune, prepare
 
-    plain = config.unguided()
     labels = dataset.labels
-    texts = label_texts(labels, config.guides.say, config.guides.underscores)
+    texts = label_texts(labels, config.guides.label_text, config.guides.published.underscores)
     key = training_key({**settings.to_dict(config), "said": texts}, dataset)
     lesson = prepare(
         dataset.texts,
@@ -215,22 +157,22 @@ def _taught(
         config.training,
         run,
         key,
-        config.standardise,
-        config.guides.pooler,
+        config.published.standardize,
+        config.guides.needs_pooler,
     )
-    head = output_layers(dataset, tree, lesson.encoder.dim, plain)
+    head = output_layers(dataset, tree, lesson.encoder.dim, config)
 
     def ranker() -> LightXML:
         scorers = tuple(each.of_raw(lesson.standard) for each in head.scorers())
         seen = dataset.trained_on()
-        return LightXML(plain, (lesson.encoder,), tree, scorers, labels, seen, KIND)
+        return LightXML(config, (lesson.encoder,), tree, scorers, labels, seen, KIND)
 
     def measure() -> dict[str, float]:
         lesson.encoder.eval()
         return metrics_of(ranker(), held_out)
 
     task = lesson.task(head, dataset.relevant, config.dropout, measure)
-    fine_tune(lesson, _guided(task, lesson, texts, config.guides) if config.guides.guides else task)
+    fine_tune(lesson, _guided(task, lesson, texts, config.guides) if config.guides.any else task)
     return ranker()
 
 
@@ -241,8 +183,8 @@ def _guided(task: LabelTask, lesson: Prepared, said: list[str], guides: GuideCon
 
     encoder = lesson.encoder
     side: LabelSide
-    if guides.labels_as == "one_hot":
-        width = encoder.body.width if guides.pooler else None
+    if guides.published.labels_as == "one_hot":
+        width = encoder.body.width if guides.needs_pooler else None
         network = OneHot(len(said), encoder.dim, width).to(device())
         side = OneHotSide(network, task.relevant)
     else:
@@ -251,9 +193,9 @@ def _guided(task: LabelTask, lesson: Prepared, said: list[str], guides: GuideCon
 
 
 def _warn_of_codes(labels: LabelSpace, guides: GuideConfig) -> None:
-    if not guides.guides or guides.labels_as != "text":
+    if not guides.any or guides.published.labels_as != "text":
         return
-    if are_codes(label_texts(labels, guides.say, guides.underscores)):
+    if are_codes(label_texts(labels, guides.label_text, guides.published.underscores)):
         some = ", ".join(map(repr, labels.names[:3]))
         logging.getLogger("xmtc").warning(
             "gudn learns from what labels say, and most of these look like codes: %s. Give the "

@@ -33,12 +33,12 @@ def split_validation(
     Validation data that was given is taken as it is; else some of the texts are held out.
     """
     given = dataset.validation
-    waits = training.schedule == "plateau" and not training.validation and given is None
+    waits = training.schedule.name == "plateau" and not training.validation and given is None
     advice = (
         "waits for validations, and there are none: set training.validation=0.1, or give texts to "
         "choose by (validation=..., --validation FILE)"
     )
-    require(not waits, "training.schedule", training.schedule, advice)
+    require(not waits, "training.schedule.name", training.schedule.name, advice)
     if given is None and (not training.validation or len(dataset) < 2):
         return dataset, None
     require(
@@ -49,12 +49,13 @@ def split_validation(
     )
     if given is not None:
         return dataset, given
+    assert training.validation is not None
     learned, held_out = dataset.split(training.validation, training.seed)
     require(
         held_out.relevant.nnz > 0,
         "training.validation",
         training.validation,
-        "none of the texts held out carries a label; hold out more, or none: 0",
+        "none of the texts held out carries a label; hold out more, or none",
     )
     return learned, held_out
 

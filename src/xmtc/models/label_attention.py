@@ -9,14 +9,15 @@ with what the one above has learned.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from xmtc.core import config as settings
 from xmtc.core.arrays import Allowed, Array, Csr, Inputs, Ints, row_of_each_entry
+from xmtc.core.config import LARGEST, group, setting
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
@@ -34,7 +35,18 @@ from xmtc.labels.trees import PublishedTree, TreeConfig, balanced_tree
 from xmtc.models.holdout import METRICS, require_texts, split_validation
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.attention_scorer import AttentionScorer, load_attention
-from xmtc.neural.settings import EncoderConfig, TrainingConfig
+from xmtc.neural.settings import (
+    BiLstmEncoder,
+    CnnEncoder,
+    HeadConfig,
+    OptimizerConfig,
+    Pretrained,
+    TrainingConfig,
+    changed,
+    frozen_encoder,
+    require_between,
+    require_share,
+)
 from xmtc.text import tfidf
 
 if TYPE_CHECKING:
@@ -46,116 +58,82 @@ ONE_LEVEL = 1 << 20  # halvings that make one level
 
 
 @dataclass(frozen=True)
+class PublishedAttention:
+    """What exists for the paper's code."""
+
+    loss: Literal["sum", "mean"] = setting(
+        "sum", "binary cross-entropy, summed over labels; mean, as published, learns more slowly"
+    )
+    bias_from_frequency: bool = setting(True, "initialize the bias with the mean log-odds")
+
+
+@dataclass(frozen=True)
 class Config:
     """Every label looks at its own words: shows its worth on long texts. Minutes to hours."""
 
-    encoder: EncoderConfig = field(
-        default_factory=lambda: EncoderConfig("bilstm", max_tokens=256, dropout=0.2, width=128)
+    encoder: BiLstmEncoder | CnnEncoder | Pretrained = group(BiLstmEncoder)
+    training: TrainingConfig = group(
+        lambda: TrainingConfig(
+            epochs=10,
+            optimizer=OptimizerConfig(encoder_lr=5e-3, head_lr=5e-3),
+            head=HeadConfig(warmup_epochs=0),
+        )
     )
-    training: TrainingConfig = field(
-        default_factory=lambda: TrainingConfig(epochs=10, encoder_rate=5e-3, head_rate=5e-3)
+    dropout: float = setting(0.5, "dropout on the states of words")
+    hidden_dims: tuple[int, ...] = setting(
+        (256,), "dimensions of the layers between a label's attention and its score"
     )
-    dropout: float = 0.5  # share of each word's state that is hidden in each training step
-    hidden: tuple[int, ...] = (256,)  # sizes of the layers that judge what a label saw
-    loss: Literal["sum", "mean"] = "sum"  # over labels; mean, as published, learns more slowly
-    start_at_frequency: bool = True  # begin with how frequent labels are on average
-    plain_up_to: int = 1_000  # with more labels than this, clusters are ranked before labels
-    levels: int = 1  # of clusters above the labels, each with an encoder of its own
-    arity: int = 8  # clusters below one of the level above, a power of 2
-    max_cluster: int = 32  # labels in a cluster, at most
-    cluster_seed: int = 0  # other clusters, e.g. for an ensemble
-    beam: int = 10  # nodes of a level whose children a text is taught and ranked with
+    max_flat_labels: int = setting(1_000, "up to so many labels there are no clusters")
+    levels: int = setting(1, "levels of clusters above the labels, each with its own encoder")
+    arity: int = setting(8, "children of a cluster of the levels above the last, a power of 2")
+    max_leaf: int = setting(32, "maximum labels in a cluster")
+    beam: int = setting(10, "clusters of a level whose children are candidates")
+    published: PublishedAttention = group(PublishedAttention)
 
     def __post_init__(self) -> None:
-        require(0 <= self.dropout < 1, "dropout", self.dropout, "must lie between 0 and 1")
+        require_share(self, "dropout")
+        require_between(
+            self,
+            max_flat_labels=(0, LARGEST),
+            levels=(1, 8),
+            arity=(2, ONE_LEVEL),
+            max_leaf=(2, LARGEST),
+            beam=(1, 1 << 20),
+        )
         require(
-            1 <= len(self.hidden) <= 8 and all(1 <= size <= 1 << 16 for size in self.hidden),
-            "hidden",
-            self.hidden,
+            1 <= len(self.hidden_dims) <= 8
+            and all(1 <= size <= 1 << 16 for size in self.hidden_dims),
+            "hidden_dims",
+            self.hidden_dims,
             "give one to eight sizes, e.g. 512,256",
         )
-        require(self.plain_up_to >= 0, "plain_up_to", self.plain_up_to, "must not be negative")
-        require(1 <= self.levels <= 8, "levels", self.levels, "must lie between 1 and 8")
+        require(self.arity & (self.arity - 1) == 0, "arity", self.arity, "must be a power of 2")
         require(
-            2 <= self.arity <= ONE_LEVEL and self.arity & (self.arity - 1) == 0,
-            "arity",
-            self.arity,
-            "must be a power of 2",
-        )
-        require(self.max_cluster >= 2, "max_cluster", self.max_cluster, "must be at least 2")
-        require(self.cluster_seed >= 0, "cluster_seed", self.cluster_seed, "must be 0 or more")
-        require(1 <= self.beam <= 1 << 20, "beam", self.beam, "must lie between 1 and a million")
-        require(
-            self.encoder.long_texts != "chunks",
-            "encoder.long_texts",
-            "chunks",
-            "a label looks at all words at once; take head or head_tail",
+            not isinstance(self.encoder, Pretrained) or self.encoder.max_chunks is None,
+            "encoder.max_chunks",
+            getattr(self.encoder, "max_chunks", None),
+            "must be none: a label looks at all words at once; set encoder.max_tokens instead",
         )
         require(
-            self.encoder.name not in ("xttention", "xml_cnn"),
-            "encoder.name",
-            self.encoder.name,
-            "gives no states of words; take bilstm or cnn",
-        )
-        require(
-            not self.training.head_epochs,
-            "training.head_epochs",
-            self.training.head_epochs,
+            self.training.head.warmup_epochs == 0,
+            "training.head.warmup_epochs",
+            self.training.head.warmup_epochs,
             "must be 0: labels and words learn from each other",
         )
         require(
-            not self.training.shard_labels,
-            "training.shard_labels",
+            not self.training.published.shard_labels,
+            "training.published.shard_labels",
             True,
-            "is not for label_attention; leave it off, or train lightxml",
+            "does not work with label_attention; leave it off, or train lightxml",
         )
 
-
-def _published(
-    epochs: int,
-    average_from: int,
-    batch: int,
-    *,
-    hidden: tuple[int, ...],
-    width: int,
-    validation: float,
-    **others: Any,
-) -> Config:
-    """Adam at 1e-3, 500 words, weights averaged every 100 steps."""
-    encoder = EncoderConfig("bilstm", max_tokens=501, dropout=0.2, words=500_000, width=width)
-    training = TrainingConfig(
-        epochs=epochs,
-        batch=batch,
-        batch_tokens=batch * 501,
-        encoder_rate=1e-3,
-        head_rate=1e-3,
-        decay=0.0,
-        schedule="constant",
-        warmup=0.0,
-        clip=5.0,
-        average_from=average_from,
-        average_every=100,
-        validation=validation,
-        validate_every=100,
-        metric="nDCG@5",
-        patience=epochs,
-    )
-    return Config(encoder, training, hidden=hidden, loss="mean", start_at_frequency=False, **others)
-
-
-_SMALL: dict[str, Any] = {"hidden": (256,), "width": 256, "plain_up_to": 1 << 20}
-_LARGE: dict[str, Any] = {"hidden": (512, 256), "width": 512}
-_DEEP: dict[str, Any] = {**_LARGE, "levels": 3, "arity": 8, "max_cluster": 8, "beam": 160}
-EURLEX_4K = _published(30, 10, 40, validation=200 / 15_449, **_SMALL)
-WIKI10_31K = _published(30, 4, 40, validation=200 / 14_146, **_SMALL)
-AMAZONCAT_13K = _published(10, 2, 200, validation=4_000 / 1_186_239, plain_up_to=1 << 20, **_LARGE)
-WIKI_500K = _published(
-    5, 1, 200, validation=4_000 / 1_779_881, levels=1, max_cluster=64, beam=15, **_LARGE
-)
-AMAZON_670K = _published(10, 2, 200, validation=4_000 / 490_449, **_DEEP)
-AMAZON_3M = _published(5, 1, 200, validation=4_000 / 1_717_899, **_DEEP)
-WIKI_500K_TRIO = tuple(replace(WIKI_500K, cluster_seed=seed) for seed in range(3))
-AMAZON_670K_TRIO = tuple(replace(AMAZON_670K, cluster_seed=seed) for seed in range(3))
+    def without_effect(self) -> Iterator[tuple[str, str]]:
+        """Settings of one vector per text, and of levels that are not there."""
+        for name in changed(self.encoder, "pooling"):
+            yield f"encoder.{name}", "labels read the states of all words"
+        if self.levels == 1:
+            yield from ((name, "levels=1") for name in changed(self, "arity"))
+        yield from frozen_encoder(self.encoder, self.training)
 
 
 @dataclass(frozen=True, repr=False)
@@ -203,7 +181,7 @@ class LabelAttention:
             encoder_from(parts, f"encoder{level}", config.encoder) for level in range(tree.depth)
         )
         scorers = tuple(
-            load_attention(parts, level, len(nodes), encoders[level].body.width, config.hidden)
+            load_attention(parts, level, len(nodes), encoders[level].body.width, config.hidden_dims)
             for level, nodes in enumerate(tree.parents)
         )
         return LabelAttention(config, encoders, tree, scorers, parts.labels, parts.trained_on)
@@ -262,11 +240,11 @@ def _head(relevant: Csr, encoder: TextEncoder, config: Config, above: Head | Non
     """The output layer of a level; `above`: that of the level above, where there is one."""
     from xmtc.neural.heads.attention_head import LabelAttention as Head
 
-    mean = config.loss == "mean"
-    head = Head(encoder.body.width, relevant.shape[1], config.hidden, mean, above is not None)
+    mean = config.published.loss == "mean"
+    head = Head(encoder.body.width, relevant.shape[1], config.hidden_dims, mean, above is not None)
     if above is not None:
         head.begin_like(above)
-    elif config.start_at_frequency:
+    elif config.published.bias_from_frequency:
         head.start_at_frequency(relevant)
     return head
 
@@ -344,15 +322,15 @@ def _upper(tree: LabelTree, level: int) -> LabelTree:
 
 def _label_tree(dataset: Dataset, config: Config) -> LabelTree:
     """The last `levels` levels of clusters of labels whose texts share words, or no clusters."""
-    if len(dataset.labels) <= config.plain_up_to:
+    if len(dataset.labels) <= config.max_flat_labels:
         return LabelTree.flat(len(dataset.labels))
     _, features = tfidf.learn(dataset.texts, tfidf.TfidfConfig())
     arity = config.arity if config.levels > 1 else ONE_LEVEL
     halves = TreeConfig(
-        arity=arity, max_leaf=config.max_cluster, published=PublishedTree(stop="gain")
+        arity=arity, max_leaf=config.max_leaf, published=PublishedTree(stop="gain")
     )
     described = pifa(features, dataset.relevant)
-    parents = balanced_tree(described, halves, config.cluster_seed).parents
+    parents = balanced_tree(described, halves, config.training.seed).parents
     top, *rest = parents[-config.levels - 1 :]
     return LabelTree((np.zeros_like(top), *rest))
 

@@ -7,15 +7,16 @@ generator gets better: dynamic negatives. Small label sets have no clusters: one
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from xmtc.core import config as settings
 from xmtc.core.arrays import Allowed, Array, Floats, Inputs, label_counts
+from xmtc.core.config import LARGEST, group, setting
 from xmtc.core.dataset import Dataset, TrainedOn
-from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
@@ -27,7 +28,14 @@ from xmtc.labels.trees import PublishedTree, TreeConfig, balanced_tree
 from xmtc.models.holdout import metrics_of, require_texts, split_validation
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.dense_scorer import DenseScorer, load_discriminator, load_generator
-from xmtc.neural.settings import EncoderConfig, TrainingConfig, cpu_encoder, cpu_training
+from xmtc.neural.settings import (
+    Encoder,
+    Pretrained,
+    TrainingConfig,
+    frozen_encoder,
+    require_between,
+    require_share,
+)
 from xmtc.text import tfidf
 
 if TYPE_CHECKING:
@@ -40,139 +48,54 @@ KIND = "lightxml"
 
 
 @dataclass(frozen=True)
+class PublishedLightXML:
+    """What exists for the paper's code or its ablations."""
+
+    loss: Literal["sum", "mean"] = setting(
+        "sum", "binary cross-entropy, summed over labels; mean, as published, learns more slowly"
+    )
+    bias_from_frequency: bool = setting(True, "initialize biases with the labels' log-odds")
+    standardize: bool = setting(True, "output layers read vectors of mean 0 and spread 1")
+    bottleneck_activation: Literal["none", "sigmoid"] = setting(
+        "none", "activation behind the projection to label_dim; sigmoid: the paper's text"
+    )
+    negatives: Literal["dynamic", "static", "static_own_encoder"] = setting(
+        "dynamic", "negative labels of a frozen generator (static) are the paper's ablation"
+    )
+    overflow_positives: Literal["extend", "overwrite"] = setting(
+        "extend", "clusters of true labels beyond the beam; overwrite: the authors' code"
+    )
+    pad_candidates: Literal["masked", "repeat"] = setting(
+        "masked", "how shorter candidate lists are padded; repeat: the authors' code"
+    )
+
+
+@dataclass(frozen=True)
 class Config:
     """A pretrained encoder: knows words that your texts never had. Minutes to hours."""
 
-    encoder: EncoderConfig = field(default_factory=cpu_encoder)
-    training: TrainingConfig = field(default_factory=cpu_training)
-    dropout: float = 0.2  # share of the text vector that is hidden in each training step
-    loss: Literal["sum", "mean"] = "sum"  # over labels; mean, as published, learns more slowly
-    start_at_frequency: bool = True  # begin with how frequent each label is, not by chance
-    standardise: bool = True  # output layers read vectors of mean 0, spread 1: learns much faster
-    plain_up_to: int = 32_000  # with more labels than this, clusters are ranked before labels
-    max_cluster: int = 100  # labels in a cluster, at most
-    cluster_seed: int = 0  # other clusters, e.g. for an ensemble
-    beam: int = 32  # clusters whose labels a text is taught and ranked with
-    bottleneck: int = 256  # size of a label's vector
-    bottleneck_activation: Literal["none", "sigmoid"] = "none"  # sigmoid: the paper's text
-    negatives: Literal["dynamic", "static", "static_own_encoder"] = "dynamic"  # static: ablation
-    overflow_positives: Literal["extend", "overwrite"] = "extend"  # overwrite: the authors' code
-    pad_candidates: Literal["masked", "repeat"] = "masked"  # repeat: the authors' code
+    encoder: Encoder = group(Pretrained)
+    training: TrainingConfig = group(TrainingConfig)
+    dropout: float = setting(0.2, "dropout on the text vector")
+    max_flat_labels: int = setting(32_000, "up to so many labels there are no clusters")
+    max_leaf: int = setting(100, "maximum labels in a cluster")
+    beam: int = setting(32, "clusters whose labels are candidates, in training and ranking")
+    label_dim: int = setting(256, "dimension of label vectors below clusters")
+    published: PublishedLightXML = group(PublishedLightXML)
 
     def __post_init__(self) -> None:
-        require(0 <= self.dropout < 1, "dropout", self.dropout, "must lie between 0 and 1")
-        require(self.plain_up_to >= 0, "plain_up_to", self.plain_up_to, "must not be negative")
-        require(self.max_cluster >= 2, "max_cluster", self.max_cluster, "must be at least 2")
-        require(1 <= self.beam <= 1 << 20, "beam", self.beam, "must lie between 1 and a million")
-        require(
-            1 <= self.bottleneck <= 1 << 16,
-            "bottleneck",
-            self.bottleneck,
-            "must lie between 1 and 65536",
+        require_share(self, "dropout")
+        require_between(
+            self,
+            max_flat_labels=(0, LARGEST),
+            max_leaf=(2, LARGEST),
+            beam=(1, 1 << 20),
+            label_dim=(1, 1 << 16),
         )
-        require(self.cluster_seed >= 0, "cluster_seed", self.cluster_seed, "must be 0 or more")
 
-
-def _published(
-    epochs: int,
-    average_from: int,
-    average_every: int,
-    *,
-    name: str = "bert-base-uncased",
-    tokens: int = 512,
-    batch: int = 16,
-    accumulate: int = 1,
-    validation: float,
-    validate_every: int = 0,
-    **others: Any,
-) -> Config:
-    encoder = EncoderConfig(name, max_tokens=tokens, vector="cls", layers=5)
-    training = TrainingConfig(
-        epochs=epochs,
-        batch=batch,
-        batch_tokens=batch * tokens,
-        accumulate=accumulate,
-        encoder_rate=1e-4,
-        head_rate=1e-4,
-        epsilon=1e-6,
-        schedule="constant",
-        warmup=0.0,
-        clip=0.0,
-        average_from=average_from,
-        average_every=average_every,
-        validation=validation,
-        validate_every=validate_every,
-        patience=epochs,
-        seed=6088,
-    )
-    return Config(
-        encoder,
-        training,
-        dropout=0.5,
-        loss="mean",
-        start_at_frequency=False,
-        standardise=False,
-        **others,
-    )
-
-
-EURLEX_4K = _published(20, 10, 200, validation=200 / 15_449)
-AMAZONCAT_13K = _published(5, 2, 10_000, validation=4_000 / 1_186_239, validate_every=20_000)
-WIKI10_31K = _published(30, 10, 300, validation=200 / 14_146)
-WIKI_500K = _published(
-    10,
-    4,
-    3_000,
-    tokens=128,
-    batch=32,
-    validation=4_000 / 1_779_881,
-    validate_every=3_000,
-    beam=32,
-    bottleneck=500,
-)
-AMAZON_670K = _published(
-    15,
-    4,
-    3_000,
-    tokens=128,
-    validation=4_000 / 490_449,
-    validate_every=3_000,
-    beam=75,
-    bottleneck=400,
-)
-
-# What the paper's tables report: three models, their scores added. Three encoders where labels are
-# few, three clusterings where they are many. Batches that did not fit were halved, two to a step;
-# the code counts halves between two averaged moments, we count steps.
-_HALVES: dict[str, Any] = {"batch": 8, "accumulate": 2}
-EURLEX_4K_TRIO = (
-    EURLEX_4K,
-    _published(20, 10, 200, name="roberta-base", validation=200 / 15_449),
-    _published(20, 10, 200, name="xlnet-base-cased", validation=200 / 15_449, **_HALVES),
-)
-AMAZONCAT_13K_TRIO = (
-    AMAZONCAT_13K,
-    _published(
-        5, 2, 10_000, name="roberta-base", validation=4_000 / 1_186_239, validate_every=20_000
-    ),
-    _published(
-        5,
-        2,
-        10_000,
-        name="xlnet-base-cased",
-        tokens=128,
-        batch=32,
-        validation=4_000 / 1_186_239,
-        validate_every=20_000,
-    ),
-)
-WIKI10_31K_TRIO = (
-    WIKI10_31K,
-    _published(30, 10, 200, name="roberta-base", validation=200 / 14_146, **_HALVES),
-    _published(30, 10, 200, name="xlnet-base-cased", validation=200 / 14_146, **_HALVES),
-)
-WIKI_500K_TRIO = tuple(replace(WIKI_500K, cluster_seed=seed) for seed in range(3))
-AMAZON_670K_TRIO = tuple(replace(AMAZON_670K, cluster_seed=seed) for seed in range(3))
+    def without_effect(self) -> Iterator[tuple[str, str]]:
+        """Settings of an encoder that is not trained."""
+        return frozen_encoder(self.encoder, self.training)
 
 
 @dataclass(frozen=True, repr=False)
@@ -216,17 +139,21 @@ class LightXML:
     @staticmethod
     def from_parts(parts: Parts) -> LightXML:
         """The model as it was saved, checked."""
-        require_neural(KIND)
-        from xmtc.neural.encoders.serialize import encoder_from
+        return restored(parts, parts.config(Config), KIND)
 
-        config = parts.config(Config)
-        tree = from_untrusted(lambda: _saved_tree(parts))
-        count = 2 if tree.depth > 1 and config.negatives == "static_own_encoder" else 1
-        encoders = tuple(
-            encoder_from(parts, f"encoder{place}", config.encoder) for place in range(count)
-        )
-        scorers = _saved_scorers(parts, config, tree, encoders[0].dim, count)
-        return LightXML(config, encoders, tree, scorers, parts.labels, parts.trained_on)
+
+def restored(parts: Parts, config: Config, kind: str) -> LightXML:
+    """The model that was saved, also as part of another kind."""
+    require_neural(kind)
+    from xmtc.neural.encoders.serialize import encoder_from
+
+    tree = from_untrusted(lambda: _saved_tree(parts))
+    count = 2 if tree.depth > 1 and config.published.negatives == "static_own_encoder" else 1
+    encoders = tuple(
+        encoder_from(parts, f"encoder{place}", config.encoder) for place in range(count)
+    )
+    scorers = _saved_scorers(parts, config, tree, encoders[0].dim, count)
+    return LightXML(config, encoders, tree, scorers, parts.labels, parts.trained_on, kind)
 
 
 def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> LightXML:
@@ -250,7 +177,9 @@ def _taught(
     from xmtc.neural.training.prepared import fine_tune, prepare
 
     key = training_key(settings.to_dict(config), dataset)
-    lesson = prepare(dataset.texts, config.encoder, config.training, run, key, config.standardise)
+    lesson = prepare(
+        dataset.texts, config.encoder, config.training, run, key, config.published.standardize
+    )
     head = output_layers(dataset, tree, lesson.encoder.dim, config)
     encoders = [lesson.encoder]
 
@@ -266,14 +195,14 @@ def _taught(
         return metrics_of(model(), held_out)
 
     task = lesson.task(head, dataset.relevant, config.dropout, measure)
-    if tree.depth == 1 or config.negatives == "dynamic":
+    if tree.depth == 1 or config.published.negatives == "dynamic":
         fine_tune(lesson, task)
         return model()
     # Static negatives, the paper's ablation: first the generator alone, then, with it and its
     # encoder frozen, the discriminator on the same text vector or on an encoder of its own.
     head.teach("generator")
     fine_tune(lesson, replace(task, measure=dict))
-    if config.negatives == "static_own_encoder":
+    if config.published.negatives == "static_own_encoder":
         encoders.append(copy.deepcopy(lesson.encoder))
     second = lesson.second(encoders[-1])
     lesson.encoder.requires_grad_(False)
@@ -292,7 +221,7 @@ def output_layers(
     from xmtc.neural.heads.flat import Flat
     from xmtc.neural.heads.two_level import TwoLevel
 
-    mean = config.loss == "mean"
+    mean = config.published.loss == "mean"
     head: Flat | Chunked | TwoLevel
     if tree.depth == 1:
         head = (Flat if tree.label_count <= CHUNK else Chunked)(dim, tree.label_count, mean)
@@ -300,31 +229,31 @@ def output_layers(
         head = TwoLevel(
             dim,
             tree,
-            config.bottleneck,
+            config.label_dim,
             config.beam,
             mean,
-            config.bottleneck_activation == "sigmoid",
-            config.overflow_positives,
-            config.pad_candidates,
+            config.published.bottleneck_activation == "sigmoid",
+            config.published.overflow_positives,
+            config.published.pad_candidates,
         )
-    if config.start_at_frequency:
+    if config.published.bias_from_frequency:
         top = tree.relevant_at(0, dataset.relevant)
         counts = label_counts(top)
         head.start_at_frequency(counts, len(dataset))
-    if config.training.shard_labels:
+    if config.training.published.shard_labels:
         head.shard()
     return head
 
 
 def label_tree(dataset: Dataset, config: Config) -> LabelTree:
     """Clusters of labels whose texts share words, or no clusters."""
-    if len(dataset.labels) <= config.plain_up_to:
+    if len(dataset.labels) <= config.max_flat_labels:
         return LabelTree.flat(len(dataset.labels))
     _, features = tfidf.learn(dataset.texts, tfidf.TfidfConfig())
     halves = TreeConfig(
-        arity=1 << 20, max_leaf=config.max_cluster, published=PublishedTree(stop="gain")
+        arity=1 << 20, max_leaf=config.max_leaf, published=PublishedTree(stop="gain")
     )
-    return balanced_tree(pifa(features, dataset.relevant), halves, config.cluster_seed)
+    return balanced_tree(pifa(features, dataset.relevant), halves, config.training.seed)
 
 
 def _saved_tree(parts: Parts) -> LabelTree:
@@ -341,6 +270,6 @@ def _saved_scorers(
     top = load_generator(parts, "level0", len(tree.parents[0]), dim)
     if tree.depth == 1:
         return (top,)
-    sigmoid = config.bottleneck_activation == "sigmoid"
+    sigmoid = config.published.bottleneck_activation == "sigmoid"
     own = (dim * (encoders - 1), dim * encoders)
     return top, load_discriminator(parts, "level1", tree.label_count, *own, sigmoid)

@@ -2,193 +2,396 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal
 
+from xmtc.core.config import group, setting
 from xmtc.core.errors import require
 
-Vector = Literal["mean", "cls", "max", "pooler"]
-# Of an output layer: binary cross-entropy of probabilities, or how far margins fall short of 1.
-Loss = Literal["bce", "hinge", "squared_hinge"]
+Pooling = Literal["mean", "cls", "max", "pooler"]
+# Of an output layer: binary cross-entropy, or how far margins fall short of 1.
+LabelLoss = Literal["bce", "hinge", "squared_hinge"]
+Metric = Literal["P@1", "P@3", "P@5", "nDCG@5", "P@1-10"]
+
+MAX_TOKENS = "tokens of a text that are read; time grows with it"
+DROPOUT = "dropout inside the encoder"
+WIDEST = 1 << 16
+
+
+def require_between(values: Any, **limits: tuple[float, float]) -> None:
+    """Raise when one of these settings lies outside its limits; None is always allowed."""
+    for name, (low, high) in limits.items():
+        value = getattr(values, name)
+        require(
+            value is None or low <= value <= high, name, value, f"must lie between {low} and {high}"
+        )
+
+
+def require_share(values: Any, *names: str) -> None:
+    """Raise when one of these settings is not from 0 to below 1; None is always allowed."""
+    for name in names:
+        value = getattr(values, name)
+        require(value is None or 0 <= value < 1, name, value, "must be at least 0 and below 1")
+
+
+def changed(config: Any, *names: str) -> Iterator[str]:
+    """Those of these settings that are not at their defaults."""
+    defaults = type(config)()
+    return (name for name in names if getattr(config, name) != getattr(defaults, name))
 
 
 @dataclass(frozen=True)
-class EncoderConfig:
-    """What reads the text, and how its vector is made."""
+class PublishedPretrained:
+    """What exists for a paper's code."""
 
-    name: str = "minilm"  # see `xmtc encoders`: minilm, bilstm, cnn, ..., a folder
-    max_tokens: int = 128  # longer texts are cut; time grows with it
-    long_texts: Literal["head", "head_tail", "chunks"] = "head"  # what is kept of a longer text
-    max_chunks: int = 4  # pieces of max_tokens that a long text is read in, with chunks
-    vector: Vector = "mean"  # of the tokens' states: mean, max, the CLS token's, or the pooler's
-    cls_position: Literal["true", "first"] = "true"  # first: LightXML's code, wrong for XLNet
-    layers: int = 1  # vectors of as many last layers, side by side
-    trainable_layers: int = -1  # only the last ones learn, which is faster; -1: all
-    frozen_cache: Literal["fp16", "fp32", "none"] = "fp16"  # of what the frozen layers make
-    dropout: float = -1.0  # inside the encoder; -1: as it was made
-    attention: Literal["fast", "eager", "measured"] = "fast"  # fast: SDPA where the encoder has it
-    int8: bool = False  # rank with 8-bit weights: faster, a little less exact
-    words: int = 50_000  # vocabulary of encoders learned from the texts, the most frequent words
-    width: int = 256  # size of a word's vector in encoders learned from the texts
-    views: int = 30  # of xttention: so many weighted sums of a text's words, side by side
-    hidden: int = 2000  # size of the vector of a text in xttention and xml_cnn
-    filters: int = 128  # of xml_cnn: signs that each of its three windows looks for
-    pools: int = 8  # of xml_cnn: parts of a text, each of which keeps its strongest signs
-    stride: int = 1  # of xml_cnn: words from one window to the next; published code has 2
+    cls_position: Literal["tokenizer", "first"] = setting(
+        "tokenizer", "position of the CLS token; first: LightXML's code, wrong for XLNet"
+    )
+    long_texts: Literal["head", "head_tail"] = setting(
+        "head", "part of a longer text that is read; head_tail: its beginning and its end"
+    )
+    frozen_cache: Literal["fp16", "fp32"] | None = setting(
+        "fp16", "precision in which states of frozen layers are cached on disk (None: no cache)"
+    )
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """A pretrained transformer encoder."""
+
+    TYPE: ClassVar[str] = "pretrained"
+    name: str = setting("minilm", "name or folder of the encoder, see `xmtc encoders`")
+    max_tokens: int = setting(256, MAX_TOKENS)
+    max_chunks: int | None = setting(
+        None, "read a longer text in up to so many chunks of max_tokens (None: truncate)"
+    )
+    pooling: Pooling = setting("mean", "how token states become one vector")
+    pooled_layers: int = setting(1, "last layers whose pooled states are concatenated")
+    trainable_layers: int | None = setting(2, "last layers that are fine-tuned (None: all)")
+    dropout: float | None = setting(0.0, f"{DROPOUT} (None: as pretrained)")
+    int8: bool = setting(False, "rank with 8-bit weights: faster, a little less exact")
+    published: PublishedPretrained = group(PublishedPretrained)
 
     def __post_init__(self) -> None:
-        require(
-            8 <= self.max_tokens <= 1 << 16,
-            "max_tokens",
-            self.max_tokens,
-            "must lie between 8 and 65536",
+        require_between(
+            self,
+            max_tokens=(8, WIDEST),
+            max_chunks=(1, 1000),
+            pooled_layers=(1, 100),
+            trainable_layers=(0, 1000),
         )
-        require(1 <= self.max_chunks <= 1000, "max_chunks", self.max_chunks, "1 to 1000")
-        require(1 <= self.layers <= 100, "layers", self.layers, "must be at least 1")
+        require_share(self, "dropout")
         require(
-            self.trainable_layers >= -1,
-            "trainable_layers",
-            self.trainable_layers,
-            "must be 0 or more, or -1 for all",
+            self.pooling != "pooler" or self.pooled_layers == 1,
+            "pooled_layers",
+            self.pooled_layers,
+            "a pooler reads one layer; set pooled_layers=1, or pooling=cls",
         )
-        require(
-            self.dropout == -1 or 0 <= self.dropout < 1,
-            "dropout",
-            self.dropout,
-            "must lie between 0 and 1, or be -1",
-        )
-        require(
-            self.vector != "pooler" or self.layers == 1,
-            "layers",
-            self.layers,
-            "a pooler reads one layer; use layers=1, or vector=cls",
-        )
-        require(self.words >= 10, "words", self.words, "must be at least 10")
-        require(8 <= self.width <= 8192, "width", self.width, "must lie between 8 and 8192")
-        require(1 <= self.views <= 1000, "views", self.views, "must lie between 1 and 1000")
-        require(1 <= self.hidden <= 1 << 16, "hidden", self.hidden, "from 1 to 65536")
-        require(1 <= self.filters <= 8192, "filters", self.filters, "must lie between 1 and 8192")
-        require(1 <= self.pools <= 1000, "pools", self.pools, "must lie between 1 and 1000")
-        require(1 <= self.stride <= 8, "stride", self.stride, "must lie between 1 and 8")
+
+    def without_effect(self) -> Iterator[tuple[str, str]]:
+        """Settings of long texts, CLS and cache that this combination does not use."""
+        unused = {
+            "cls_position": "only pooling=cls reads the CLS token" * (self.pooling != "cls"),
+            "long_texts": "max_chunks reads all of a text" * (self.max_chunks is not None),
+            "frozen_cache": "no layer is frozen" * (self.trainable_layers is None),
+        }
+        for name in changed(self.published, *unused):
+            if unused[name]:
+                yield f"published.{name}", unused[name]
 
 
-def cpu_encoder() -> EncoderConfig:
-    """What models read with unless told otherwise: two layers of a small encoder learn."""
-    return EncoderConfig(max_tokens=256, trainable_layers=2, dropout=0.0)
+@dataclass(frozen=True)
+class WordEncoderConfig:
+    """What encoders that are trained from the texts alone have in common."""
+
+    TYPE: ClassVar[str] = ""
+    vocabulary_size: int = setting(50_000, "number of words, the most frequent ones")
+    embedding_dim: int = setting(128, "dimension of word vectors")
+    max_tokens: int = setting(256, MAX_TOKENS)
+    dropout: float = setting(0.2, DROPOUT)
+
+    def __post_init__(self) -> None:
+        require_between(
+            self,
+            vocabulary_size=(10, 1 << 30),
+            embedding_dim=(8, 8192),
+            max_tokens=(8, WIDEST),
+        )
+        require_share(self, "dropout")
 
 
-Metric = Literal["P@1", "P@3", "P@5", "nDCG@5", "P@1-10"]
+@dataclass(frozen=True)
+class BiLstmEncoder(WordEncoderConfig):
+    """A bidirectional LSTM over words."""
+
+    TYPE: ClassVar[str] = "bilstm"
+    pooling: Literal["mean", "cls", "max"] = setting("mean", "how token states become one vector")
+
+
+@dataclass(frozen=True)
+class CnnEncoder(WordEncoderConfig):
+    """Convolutions over windows of one, three and five words."""
+
+    TYPE: ClassVar[str] = "cnn"
+    pooling: Literal["mean", "cls", "max"] = setting("mean", "how token states become one vector")
+
+
+@dataclass(frozen=True)
+class XttentionEncoder(WordEncoderConfig):
+    """X-BERT's other matcher: a bidirectional LSTM with several attention heads over words."""
+
+    TYPE: ClassVar[str] = "xttention"
+    embedding_dim: int = setting(256, "dimension of word vectors")
+    views: int = setting(30, "attention heads, each a weighted sum of the words' states")
+    hidden_dim: int = setting(2000, "dimension of the text vector")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_between(self, views=(1, 1000), hidden_dim=(1, WIDEST))
+
+
+@dataclass(frozen=True)
+class PublishedXmlCnn:
+    """What exists for the paper's code."""
+
+    stride: int = setting(1, "words from one window to the next; the published code has 2")
+
+    def __post_init__(self) -> None:
+        require_between(self, stride=(1, 8))
+
+
+@dataclass(frozen=True)
+class XmlCnnEncoder(WordEncoderConfig):
+    """XML-CNN: convolutions over words, dynamic max pooling, a hidden layer."""
+
+    TYPE: ClassVar[str] = "xml_cnn"
+    filters: int = setting(128, "filters of each of the three window sizes")
+    pools: int = setting(2, "parts of a text, over each of which every filter is max-pooled")
+    hidden_dim: int = setting(512, "dimension of the text vector")
+    published: PublishedXmlCnn = group(PublishedXmlCnn)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_between(self, filters=(1, 8192), pools=(1, 1000), hidden_dim=(1, WIDEST))
+
+
+WordEncoder = BiLstmEncoder | CnnEncoder | XttentionEncoder | XmlCnnEncoder
+Encoder = Pretrained | BiLstmEncoder | CnnEncoder | XttentionEncoder | XmlCnnEncoder
+
+
+@dataclass(frozen=True)
+class OptimizerConfig:
+    """AdamW."""
+
+    encoder_lr: float = setting(1e-4, "learning rate of the encoder")
+    head_lr: float = setting(1e-3, "learning rate of the output layers")
+    weight_decay: float = setting(0.01, "weight decay; none for biases and norms")
+    max_grad_norm: float | None = setting(1.0, "maximum gradient norm (None: no clipping)")
+
+    def __post_init__(self) -> None:
+        for name in ("encoder_lr", "head_lr", "max_grad_norm"):
+            value = getattr(self, name)
+            require(value is None or value > 0, name, value, "must be above 0")
+        require(self.weight_decay >= 0, "weight_decay", self.weight_decay, "must not be negative")
+
+
+@dataclass(frozen=True)
+class ScheduleConfig:
+    """How learning rates change."""
+
+    name: Literal["linear", "constant", "plateau"] = setting(
+        "linear", "linear decay to 0, constant, or lowered when validations stop improving"
+    )
+    warmup: float = setting(0.1, "share of the steps in which the learning rates climb")
+
+    def __post_init__(self) -> None:
+        require_share(self, "warmup")
+
+
+@dataclass(frozen=True)
+class HeadConfig:
+    """The output layers before fine-tuning."""
+
+    warmup_epochs: int = setting(6, "epochs of head-only warm-up on cached vectors")
+
+    def __post_init__(self) -> None:
+        require(self.warmup_epochs >= 0, "warmup_epochs", self.warmup_epochs, "must be 0 or more")
+
+
+@dataclass(frozen=True)
+class Averaging:
+    """Stochastic weight averaging (SWA)."""
+
+    from_epoch: int = setting(0, "first epoch, from 0, whose weights enter the average")
+    every_steps: int = setting(100, "steps between two snapshots that enter the average")
+
+    def __post_init__(self) -> None:
+        require(self.from_epoch >= 0, "from_epoch", self.from_epoch, "must be 0 or more")
+        require(self.every_steps >= 1, "every_steps", self.every_steps, "must be at least 1")
+
+
+@dataclass(frozen=True)
+class PublishedTraining:
+    """What exists for a paper's code, for an ablation or for several machines."""
+
+    epsilon: float = setting(1e-8, "epsilon of AdamW; LightXML and GUDN used 1e-6")
+    accumulate: int = setting(1, "batches per optimizer step (gradient accumulation)")
+    validate_every: int | None = setting(
+        None, "steps between validations inside an epoch (None: after each epoch only)"
+    )
+    dropout_off_after_validation: bool = setting(
+        False, "no dropout from a validation inside an epoch to its end: LightXML's code"
+    )
+    token_fraction: float = setting(
+        1.0, "fraction of each text's tokens sampled per training step: faster"
+    )
+    shard_labels: bool = setting(
+        False, "torchrun: each process holds its own rows of the output layers only"
+    )
+
+    def __post_init__(self) -> None:
+        require(self.epsilon > 0, "epsilon", self.epsilon, "must be above 0")
+        require(self.accumulate >= 1, "accumulate", self.accumulate, "must be at least 1")
+        every = self.validate_every
+        require(every is None or every >= 1, "validate_every", every, "must be at least 1")
+        fraction = self.token_fraction
+        require(0 < fraction <= 1, "token_fraction", fraction, "must be above 0 and at most 1")
 
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How the weights learn."""
+    """How encoder and output layers are trained."""
 
-    epochs: int = 10  # passes over the texts; 0: the encoder stays as it is
-    extra_epochs: int = 0  # as many more; LightXML's code adds 5 to what it is asked for
-    head_epochs: int = 0  # passes before, by the output layers alone on ready vectors: quick
-    head_last_epochs: int = 0  # passes after, by the output layers alone, when vectors rest: quick
-    batch: int = 32  # texts per step, at most
-    batch_tokens: int = 8192  # tokens per step, at most, padding included
-    tokens_seen: float = 1.0  # share of a text's tokens that a step reads, by chance: faster
-    group_by_length: bool = True  # texts of like length together: less padding, faster
-    fused_adamw: bool = True  # all weights change in one go; False: one after the other, slower
-    encoder_rate: float = 2e-4  # learning rate of the encoder
-    head_rate: float = 5e-3  # learning rate of the output layers
-    head_first_rate: float = 3e-3  # the same, in the passes before, that they learn alone
-    head_last_rate: float = 1e-3  # the same, in the passes after
-    decay: float = 0.01  # of weights; not of biases and norms
-    epsilon: float = 1e-8  # of AdamW; LightXML and GUDN used 1e-6
-    schedule: Literal["linear", "constant", "slanted", "plateau"] = "linear"  # of learning rates
-    warmup: float = 0.1  # share of the steps in which the learning rates climb
-    accumulate: int = 1  # batches per step
-    clip: float = 1.0  # longest gradient; 0: any
-    precision: Literal["fp32", "bf16", "fp16"] = "fp32"  # bf16: faster where a processor has it
-    average_from: int | None = None  # epoch (from 0) from which weights are averaged (SWA)
-    average_every: int = 100  # steps between two weights that enter the average
-    validation: float = 0.0  # share of the texts held out to choose the best epoch
-    validate_every: int = 0  # steps between validations inside an epoch; 0: only after each
-    dropout_off_after_validation: bool = False  # until the epoch ends: LightXML's code
-    shard_labels: bool = False  # torchrun: each process holds its rows of the label side only
-    metric: Metric = "P@5"  # by which the best epoch is chosen; P@1-10: xbert's mean of clusters
-    patience: int = 3  # epochs without a better one before training stops
-    checkpoint_seconds: float = 120.0  # between two checkpoints, where a run is kept
-    seed: int = 0
+    epochs: int = setting(3, "epochs of fine-tuning; 0: the encoder stays as it is")
+    batch_size: int = setting(32, "maximum texts per batch")
+    batch_tokens: int = setting(8192, "maximum tokens per batch, padding included")
+    optimizer: OptimizerConfig = group(OptimizerConfig)
+    schedule: ScheduleConfig = group(ScheduleConfig)
+    head: HeadConfig = group(HeadConfig)
+    averaging: Averaging | None = group(None, "stochastic weight averaging (None: off)")
+    precision: Literal["fp32", "bf16", "fp16"] = setting(
+        "fp32", "of matrix products; bf16 is faster where a processor has it"
+    )
+    validation: float | None = setting(
+        None, "fraction of the texts held out to choose the best epoch (None: none)"
+    )
+    metric: Metric = setting("P@5", "validation metric of the best epoch; P@1-10: xbert's mean")
+    patience: int = setting(3, "epochs without improvement before training stops")
+    seed: int = setting(0, "random seed")
+    published: PublishedTraining = group(PublishedTraining)
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("epochs", 0),
-            ("batch", 1),
-            ("batch_tokens", 8),
-            ("accumulate", 1),
-            ("average_every", 1),
-            ("patience", 1),
-            ("seed", 0),
-            ("head_epochs", 0),
-            ("head_last_epochs", 0),
-            ("validate_every", 0),
-            ("extra_epochs", 0),
-        ):
+        least = {"epochs": 0, "batch_size": 1, "batch_tokens": 8, "patience": 1, "seed": 0}
+        for name, low in least.items():
             value = getattr(self, name)
-            require(value >= least, name, value, f"must be at least {least}")
-        for name in ("encoder_rate", "head_rate", "head_first_rate", "head_last_rate", "epsilon"):
-            require(getattr(self, name) > 0, name, getattr(self, name), "must be above 0")
-        require(0 < self.tokens_seen <= 1, "tokens_seen", self.tokens_seen, "above 0, at most 1")
-        last = self.epochs + self.extra_epochs
+            require(value >= low, name, value, f"must be at least {low}")
         require(
-            self.average_from is None or 0 <= self.average_from < last,
-            "average_from",
-            self.average_from,
-            f"must be an epoch from 0 to {last - 1}, or none",
+            self.validation is None or 0 < self.validation < 1,
+            "validation",
+            self.validation,
+            "must lie between 0 and 1; None: no texts are held out",
         )
-        for name in ("decay", "clip", "checkpoint_seconds"):
-            require(getattr(self, name) >= 0, name, getattr(self, name), "must not be negative")
-        for name in ("warmup", "validation"):
-            require(0 <= getattr(self, name) < 1, name, getattr(self, name), "from 0 to below 1")
+        start = None if self.averaging is None else self.averaging.from_epoch
         require(
-            not self.shard_labels or self.precision != "fp16",
-            "shard_labels",
+            start is None or start < self.epochs,
+            "averaging.from_epoch",
+            start,
+            f"must be below epochs={self.epochs}; to switch averaging off: averaging=none",
+        )
+        require(
+            not self.published.shard_labels or self.precision != "fp16",
+            "published.shard_labels",
             True,
-            "does not go with fp16; take bf16",
+            "does not work with precision=fp16; set precision=bf16",
         )
 
-
-def cpu_training() -> TrainingConfig:
-    """How models learn unless told otherwise: output layers alone first, then a few epochs."""
-    return TrainingConfig(epochs=3, head_epochs=6, encoder_rate=1e-4, head_rate=1e-3)
+    def without_effect(self) -> Iterator[tuple[str, str]]:
+        """Settings of steps and validations that do not happen."""
+        if self.epochs == 0:
+            for name in changed(self.optimizer, "encoder_lr"):
+                yield f"optimizer.{name}", "epochs=0 trains no encoder"
+        if self.published.dropout_off_after_validation and self.published.validate_every is None:
+            yield (
+                "published.dropout_off_after_validation",
+                "published.validate_every=none: no validation inside an epoch",
+            )
 
 
 @dataclass(frozen=True)
-class GuideConfig:
-    """What the texts of labels teach while training; a guide of weight 0 costs nothing."""
+class PublishedGuides:
+    """What exists for the paper's equations, its code or its ablations."""
 
-    feature_weight: float = 1.0  # feature guide: a text's vector is drawn to its labels'
-    link_weight: float = 1.0  # link guide: the output layer finds the labels in their own text too
-    text_weight: float = 1.0  # of the loss that needs no guide
-    features: Literal["concat", "pooler"] = "concat"  # what is drawn; pooler: the authors' code
-    distance: Literal["mean", "paper"] = "mean"  # mean of squares, or the paper's sum / 2 texts
-    labels_as: Literal["text", "one_hot"] = "text"  # one_hot: no text, a small network; ablation
-    say: Literal["text", "name", "both"] = "text"  # text: the description if there is one
-    max_tokens: int = 64  # all labels of a text are one label text, which is cut here
-    order: Literal["fixed", "shuffled"] = "fixed"  # of labels; shuffled: anew in each epoch
-    underscores: Literal["space", "keep"] = "space"  # keep: the authors' code
+    feature_weight: float = setting(
+        1.0, "weight of the feature guide: the text vector moves towards its labels' (0: off)"
+    )
+    link_weight: float = setting(
+        1.0, "weight of the link guide: label texts are classified as their labels (0: off)"
+    )
+    text_weight: float = setting(1.0, "weight of the classification loss of the texts")
+    features: Literal["concat", "pooler"] = setting(
+        "concat", "vectors that the feature guide compares; pooler: the authors' code"
+    )
+    distance: Literal["mean", "paper"] = setting(
+        "mean", "feature loss: mean of squares, or the paper's sum over 2 · texts"
+    )
+    labels_as: Literal["text", "one_hot"] = setting(
+        "text", "labels as label texts; one_hot: a small network instead, the paper's ablation"
+    )
+    max_tokens: int = setting(64, "tokens of a label text that are read")
+    order: Literal["fixed", "shuffled"] = setting(
+        "fixed", "order of a text's labels in the label text; shuffled: drawn in each epoch"
+    )
+    underscores: Literal["space", "keep"] = setting(
+        "space", "underscores in label texts; keep: the authors' code"
+    )
 
     def __post_init__(self) -> None:
         for name in ("feature_weight", "link_weight", "text_weight"):
             require(getattr(self, name) >= 0, name, getattr(self, name), "must not be negative")
-        require(
-            8 <= self.max_tokens <= 1 << 16,
-            "max_tokens",
-            self.max_tokens,
-            "must lie between 8 and 65536",
-        )
+        require_between(self, max_tokens=(8, WIDEST))
+
+
+@dataclass(frozen=True)
+class GuideConfig:
+    """What label texts contribute to training."""
+
+    label_text: Literal["text", "name", "both"] = setting(
+        "text", "label text: the description if there is one, else the name; the name; or both"
+    )
+    published: PublishedGuides = group(PublishedGuides)
 
     @property
-    def guides(self) -> bool:
-        """Whether there is any guide at all."""
-        return self.feature_weight > 0 or self.link_weight > 0
+    def any(self) -> bool:
+        """Whether there is any guide."""
+        return self.published.feature_weight > 0 or self.published.link_weight > 0
 
     @property
-    def pooler(self) -> bool:
+    def needs_pooler(self) -> bool:
         """Whether a guide needs the encoder's own pooler."""
-        return self.feature_weight > 0 and self.features == "pooler"
+        return self.published.feature_weight > 0 and self.published.features == "pooler"
+
+    def without_effect(self) -> Iterator[tuple[str, str]]:
+        """Settings of guides that are off, and of label texts that nothing reads."""
+        of_text = ("max_tokens", "order", "underscores")
+        if not self.any:
+            off = "both guides have weight 0"
+            names = [each.name for each in fields(self.published)]
+            for name in changed(self.published, *names):
+                if name not in ("feature_weight", "link_weight", "text_weight"):
+                    yield f"published.{name}", off
+            for name in changed(self, "label_text"):
+                yield name, off
+        elif self.published.labels_as == "one_hot":
+            for name in changed(self.published, *of_text):
+                yield f"published.{name}", "labels_as=one_hot reads no label texts"
+        if self.any and not self.published.feature_weight:
+            for name in changed(self.published, "features", "distance"):
+                yield f"published.{name}", "published.feature_weight=0"
+
+
+def frozen_encoder(encoder: Encoder, training: TrainingConfig) -> Iterator[tuple[str, str]]:
+    """Settings of the encoder's training where none of its layers is trained."""
+    if isinstance(encoder, Pretrained) and encoder.trainable_layers == 0:
+        for name in changed(training.optimizer, "encoder_lr"):
+            yield f"training.optimizer.{name}", "encoder.trainable_layers=0"

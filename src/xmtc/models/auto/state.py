@@ -173,9 +173,7 @@ def cut_to(config: Any, tokens: int) -> Any:
 
 def with_epochs(config: Any, epochs: int) -> Any:
     """The settings of a neural kind with as many epochs, and all texts taught."""
-    training = replace(
-        config.training, epochs=epochs, validation=0.0, average_from=None, extra_epochs=0
-    )
+    training = replace(config.training, epochs=epochs, validation=None, averaging=None)
     return replace(config, training=training)
 
 

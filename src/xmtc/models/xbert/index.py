@@ -21,8 +21,7 @@ from xmtc.labels.trees import (
     check_stop,
     published_halvings,
 )
-from xmtc.neural.encoders.locate import OWN
-from xmtc.neural.settings import EncoderConfig
+from xmtc.neural.settings import Pretrained
 from xmtc.text.tfidf import Tfidf
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ class IndexConfig:
     vectors: LabelVectors = "pifa"  # of labels, by their texts' words or meaning, or their own text
     weigh_texts: bool = True  # pifa: a text of n labels counts 1/√n; False: 1, as the paper says
     terms: int | None = 64  # of pifa, the strongest: faster, as good; none keeps all
-    encoder: EncoderConfig = field(default_factory=lambda: EncoderConfig(max_tokens=64))  # untaught
+    encoder: Pretrained = field(default_factory=lambda: Pretrained(max_tokens=64))  # as it is
     centres: Literal["unit", "mean"] = "unit"  # spherical 2-means; mean: Euclidean, of any lengths
     stop: Literal["still", "change", "gain"] = "still"  # of 2-means; change: X-BERT's own code
     max_cluster: int = 100  # labels in a cluster, about; fewer: more clusters, harder to match
@@ -51,13 +50,6 @@ class IndexConfig:
             "terms",
             self.terms,
             "must be at least 1, or none for all",
-        )
-        require(
-            self.vectors == "pifa" or self.encoder.name not in OWN,
-            "encoder.name",
-            self.encoder.name,
-            "knows nothing before it is taught; use a pretrained encoder "
-            "for label vectors, or vectors=pifa",
         )
         require(self.max_cluster >= 1, "max_cluster", self.max_cluster, "must be at least 1")
         require(0 <= self.depth <= 30, "depth", self.depth, "must lie between 0 and 30")
@@ -109,7 +101,7 @@ def _filled(found: Csr, others: Callable[[], Csr]) -> Csr:
     return label_features.filled(found, others()) if (np.diff(found.indptr) == 0).any() else found
 
 
-def _reader(dataset: Dataset, config: EncoderConfig) -> TextEncoder:
+def _reader(dataset: Dataset, config: Pretrained) -> TextEncoder:
     from xmtc.neural.encoders.make import make_encoder
 
     return make_encoder(dataset.texts, config).eval()

@@ -26,7 +26,7 @@ from xmtc.linear.forest_store import forest_arrays, read_forest
 from xmtc.linear.nodes import train_forest
 from xmtc.linear.svm import SvmConfig
 from xmtc.neural.heads.dense_scorer import DenseScorer, load_generator
-from xmtc.neural.settings import EncoderConfig, Loss, TrainingConfig
+from xmtc.neural.settings import Encoder, LabelLoss, TrainingConfig
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,7 @@ class NeuralMatcher:
 
     encoder: TextEncoder
     scorer: DenseScorer
-    loss: Loss
+    loss: LabelLoss
 
     @property
     def dim(self) -> int:
@@ -96,7 +96,7 @@ class LinearMatcher:
 Matcher = NeuralMatcher | LinearMatcher
 
 
-def chances(margins: Floats, loss: Loss) -> Floats:
+def chances(margins: Floats, loss: LabelLoss) -> Floats:
     """From 0 to 1: exp(-[1 - m]²) where margins were taught to reach 1, else the logistic one."""
     if loss == "bce":
         return expit(margins, dtype=np.float32)  # type: ignore[no-any-return]
@@ -121,9 +121,9 @@ def linear_matcher(words: Csr, relevant: Csr, tree: LabelTree, svm: SvmConfig) -
 class Teaching:
     """How a neural matcher learns."""
 
-    encoder: EncoderConfig
+    encoder: Encoder
     training: TrainingConfig
-    loss: Loss
+    loss: LabelLoss
     dropout: float
     standardise: bool
     start_at_frequency: bool
@@ -168,7 +168,7 @@ def _head(relevant: Csr, dim: int, how: Teaching) -> Flat:
     if how.start_at_frequency:
         counts = label_counts(relevant)
         head.start_at_frequency(counts, texts)
-    if how.training.shard_labels:
+    if how.training.published.shard_labels:
         head.shard()
     return head
 
@@ -180,7 +180,7 @@ def read_linear_matcher(parts: Parts, name: str, features: int, clusters: int) -
 
 
 def read_neural_matcher(
-    parts: Parts, name: str, clusters: int, encoder: EncoderConfig, loss: Loss
+    parts: Parts, name: str, clusters: int, encoder: Encoder, loss: LabelLoss
 ) -> NeuralMatcher:
     """The matcher as it was saved, checked."""
     from xmtc.neural.encoders.serialize import encoder_from

@@ -33,7 +33,7 @@ from xmtc.models.xbert.index import IndexConfig, clusters_of, index
 from xmtc.models.xbert.match import Matcher
 from xmtc.neural.encoders.locate import fingerprint
 from xmtc.neural.extra import require_neural
-from xmtc.neural.settings import EncoderConfig, Loss, TrainingConfig, cpu_encoder
+from xmtc.neural.settings import Encoder, LabelLoss, Pretrained, TrainingConfig
 from xmtc.neural.training.log import Log
 from xmtc.text import tfidf
 from xmtc.text.concat import concat
@@ -63,13 +63,9 @@ class Config:
 
     index: IndexConfig = field(default_factory=IndexConfig)
     matcher: Literal["neural", "linear"] = "neural"  # an encoder, or a tree of classifiers: quick
-    encoder: EncoderConfig = field(default_factory=cpu_encoder)
-    training: TrainingConfig = field(
-        default_factory=lambda: TrainingConfig(
-            epochs=3, head_epochs=6, encoder_rate=1e-4, head_rate=1e-3, metric=match.MEAN
-        )
-    )
-    loss: Loss = "squared_hinge"  # of the matcher
+    encoder: Encoder = field(default_factory=Pretrained)
+    training: TrainingConfig = field(default_factory=lambda: TrainingConfig(metric=match.MEAN))
+    loss: LabelLoss = "squared_hinge"  # of the matcher
     dropout: float = 0.1  # share of the text vector that is hidden in each training step
     start_at_frequency: bool = True  # begin with how frequent each cluster is, not by chance
     standardise: bool = True  # the matcher reads vectors of mean 0, spread 1: learns much faster
@@ -355,7 +351,8 @@ def _key(texts: Dataset, config: Config, names: Sequence[str], **more: int) -> s
     values = settings.to_dict(config)
     known = {name: values[name] for name in names} | more
     readers = [config.index.encoder.name] if config.index.vectors != "pifa" else []
-    readers += [config.encoder.name] if "encoder" in names and config.matcher == "neural" else []
+    if "encoder" in names and config.matcher == "neural" and isinstance(config.encoder, Pretrained):
+        readers.append(config.encoder.name)
     if readers:  # another encoder may lie in the same folder by now
         known["fingerprints"] = [fingerprint(name) for name in readers]
     return training_key(known, texts)

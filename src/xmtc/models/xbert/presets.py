@@ -9,7 +9,17 @@ from xmtc.linear.svm import SvmConfig
 from xmtc.models.xbert import match
 from xmtc.models.xbert.index import IndexConfig, LabelVectors
 from xmtc.models.xbert.model import Config
-from xmtc.neural.settings import EncoderConfig, TrainingConfig, Vector
+from xmtc.neural.settings import (
+    Encoder,
+    HeadConfig,
+    OptimizerConfig,
+    Pooling,
+    Pretrained,
+    PublishedTraining,
+    ScheduleConfig,
+    TrainingConfig,
+    XttentionEncoder,
+)
 from xmtc.text.tfidf import PublishedTfidf, TfidfConfig
 
 # The bundled encoder, with what each paper's ranker reads and how it scores.
@@ -24,11 +34,11 @@ _SAID = IndexConfig(
     "text",
     stop="change",
     centres="mean",
-    encoder=EncoderConfig("bert-base-uncased", max_tokens=64, layers=3),
+    encoder=Pretrained("bert-base-uncased", max_tokens=64, pooled_layers=3),
 )
 
 
-def _published(encoder: EncoderConfig, training: TrainingConfig, **others: Any) -> Config:
+def _published(encoder: Encoder, training: TrainingConfig, **others: Any) -> Config:
     """X-BERT of 2019, with the label texts' clusters."""
     values: dict[str, Any] = {
         "index": _SAID,
@@ -50,16 +60,22 @@ def _published(encoder: EncoderConfig, training: TrainingConfig, **others: Any) 
 def _bert(
     epochs: int, validate_every: int, batch: int = 32, rate: float = 5e-5, warmup: float = 0.1
 ) -> Config:
-    encoder = EncoderConfig("bert-base-uncased", max_tokens=512, vector="pooler")
+    encoder = Pretrained(
+        "bert-base-uncased",
+        max_tokens=512,
+        pooling="pooler",
+        trainable_layers=None,
+        dropout=None,
+    )
     training = TrainingConfig(
         epochs=epochs,
-        batch=batch,
+        batch_size=batch,
         batch_tokens=batch * 512,
-        encoder_rate=rate,
-        head_rate=rate,
-        warmup=warmup,
+        optimizer=OptimizerConfig(rate, rate),
+        schedule=ScheduleConfig(warmup=warmup),
+        head=HeadConfig(0),
         validation=0.1,
-        validate_every=validate_every,
+        published=PublishedTraining(validate_every=validate_every),
         metric=match.MEAN,
         patience=epochs,
         seed=42,
@@ -86,18 +102,16 @@ WIKI_500K_SIX = six(WIKI_500K)
 
 
 def _xttention(epochs: int, batch: int, validate_every: int) -> Config:
-    encoder = EncoderConfig("xttention", max_tokens=301, words=80_003, width=512, dropout=0.0)
+    encoder = XttentionEncoder(80_003, 512, max_tokens=301, dropout=0.0)
     training = TrainingConfig(
         epochs=epochs,
-        batch=batch,
+        batch_size=batch,
         batch_tokens=batch * 301,
-        encoder_rate=1e-4,
-        head_rate=1e-4,
-        decay=0.0,
-        schedule="plateau",
-        warmup=0.0,
+        optimizer=OptimizerConfig(1e-4, 1e-4, weight_decay=0.0),
+        schedule=ScheduleConfig("plateau", warmup=0.0),
+        head=HeadConfig(0),
         validation=0.1,
-        validate_every=validate_every,
+        published=PublishedTraining(validate_every=validate_every),
         metric=match.MEAN,
         patience=epochs,
         seed=42,
@@ -112,7 +126,7 @@ WIKI_500K_XTTENTION = _xttention(9, 256, 1_500)
 
 
 _KINDS: tuple[LabelVectors, ...] = ("pifa", "pifa_neural", "text")
-_LARGE: dict[str, Vector] = {
+_LARGE: dict[str, Pooling] = {
     "bert-large-cased-whole-word-masking": "pooler",
     "roberta-large": "pooler",
     "xlnet-large-cased": "cls",
@@ -126,19 +140,20 @@ def _x_transformer(epochs: int, warmup: float, rate: float = 5e-5) -> tuple[Conf
     """
     training = TrainingConfig(
         epochs=epochs,
-        batch=128,
+        batch_size=128,
         batch_tokens=128 * 128,
-        accumulate=2,
-        encoder_rate=rate,
-        head_rate=rate,
-        decay=0.0,
-        warmup=warmup,
+        optimizer=OptimizerConfig(rate, rate, weight_decay=0.0),
+        schedule=ScheduleConfig(warmup=warmup),
+        head=HeadConfig(0),
+        published=PublishedTraining(accumulate=2),
     )
-    reader = EncoderConfig("roberta-large", max_tokens=64)
+    reader = Pretrained("roberta-large", max_tokens=64)
     svm = SvmConfig(prune=0.01, tolerance=0.1, max_iterations=100)
     nine = []
     for name, vector in _LARGE.items():
-        encoder = EncoderConfig(name, max_tokens=128, vector=vector)
+        encoder = Pretrained(
+            name, max_tokens=128, pooling=vector, trainable_layers=None, dropout=None
+        )
         for kind in _KINDS:
             clusters = IndexConfig(kind, terms=None, encoder=reader)
             nine.append(

@@ -29,9 +29,15 @@ from xmtc.linear.svm import SvmConfig, refusing, train_one_vs_all
 from xmtc.models import linear_tree
 from xmtc.models.holdout import require_texts, split_validation, without_validation
 from xmtc.models.xr_transformer.level_training import Course, beside, words_of
-from xmtc.neural.encoders.locate import OWN
 from xmtc.neural.extra import require_neural
-from xmtc.neural.settings import EncoderConfig, TrainingConfig, cpu_encoder
+from xmtc.neural.settings import (
+    Encoder,
+    HeadConfig,
+    OptimizerConfig,
+    Pretrained,
+    ScheduleConfig,
+    TrainingConfig,
+)
 from xmtc.text.tfidf import Tfidf
 from xmtc.text.top_terms import top_terms
 
@@ -49,9 +55,9 @@ ENCODER = "(the encoder)"  # what explanations call all that does not come from 
 class Config:
     """Words and an encoder in one linear tree; with training.epochs=0 the quickest use of it."""
 
-    encoder: EncoderConfig = field(default_factory=cpu_encoder)
+    encoder: Encoder = field(default_factory=Pretrained)
     training: TrainingConfig = field(
-        default_factory=lambda: TrainingConfig(epochs=3, encoder_rate=1e-4, head_rate=1e-3)
+        default_factory=lambda: TrainingConfig(head=HeadConfig(warmup_epochs=0))
     )
     dropout: float = 0.1  # share of the text vector that is hidden in each training step
     levels: TreeConfig = field(default_factory=TreeConfig)  # the tree that the encoder learns
@@ -86,23 +92,21 @@ class Config:
             self.vector_weight,
             "must be above 0, at most 1000; without an encoder, train linear_tree",
         )
-        for name in ("head_epochs", "head_last_epochs"):
-            value = getattr(self.training, name)
-            require(
-                value == 0,
-                f"training.{name}",
-                value,
-                "must be 0: output layers begin as linear classifiers here",
-            )
         require(
-            self.training.average_from is None and self.training.extra_epochs == 0,
-            "training",
-            "average_from or extra_epochs",
-            "are of no use here: each level has epochs of its own; leave them out",
+            self.training.head.warmup_epochs == 0,
+            "training.head.warmup_epochs",
+            self.training.head.warmup_epochs,
+            "must be 0: output layers begin as linear classifiers here",
         )
         require(
-            not self.training.shard_labels,
-            "training.shard_labels",
+            self.training.averaging is None,
+            "training.averaging",
+            self.training.averaging,
+            "does not work here, where each level has epochs of its own; set averaging=none",
+        )
+        require(
+            not self.training.published.shard_labels,
+            "training.published.shard_labels",
             True,
             "output layers are small here and are not shared out",
         )
@@ -124,15 +128,20 @@ def _published(
     ranked: int = 75,
     **svm: Any,
 ) -> Config:
-    encoder = EncoderConfig("bert-base-uncased", max_tokens=tokens, vector="pooler")
+    encoder = Pretrained(
+        "bert-base-uncased",
+        max_tokens=tokens,
+        pooling="pooler",
+        trainable_layers=None,
+        dropout=None,
+    )
     training = TrainingConfig(
         epochs=epochs,
-        batch=256,
+        batch_size=256,
         batch_tokens=256 * tokens,
-        encoder_rate=rate,
-        head_rate=rate,
-        decay=0.0,
-        warmup=warmup,
+        optimizer=OptimizerConfig(rate, rate, weight_decay=0.0),
+        schedule=ScheduleConfig(warmup=warmup),
+        head=HeadConfig(0),
     )
     positive, negative = costs
     linear = linear_tree.Config(
@@ -368,11 +377,11 @@ def read(
     from xmtc.neural.encoders.make import make_encoder
     from xmtc.neural.encoders.vectors import text_vectors
 
-    if config.encoder.name in OWN:
+    if not isinstance(config.encoder, Pretrained):
         logging.getLogger("xmtc").warning(
             "the encoder %r knows nothing before it is taught: with training.epochs=0 its vectors "
             "are chance. Take a pretrained one, see `xmtc encoders`.",
-            config.encoder.name,
+            config.encoder.TYPE,
         )
     encoder = make_encoder(dataset.texts, config.encoder)
     tokens = tokenised(dataset.texts, encoder.tokenizer, encoder.cut, cache)

@@ -20,6 +20,7 @@ from xmtc.neural.batches.tokens import Tokens
 from xmtc.neural.devices import device, in_precision
 from xmtc.neural.encoders import activation_cache, transformer
 from xmtc.neural.encoders.text_encoder import RANKING_TOKENS, TextEncoder
+from xmtc.neural.settings import Pretrained
 
 DTYPES: dict[str, Any] = {"fp16": np.float16, "fp32": np.float32}
 LARGEST = 65504  # of fp16
@@ -81,11 +82,12 @@ Source = TokenSource | FrozenSource
 
 def source_of(encoder: TextEncoder, tokens: Tokens, cache: Path, precision: str = "fp32") -> Source:
     """How the encoder reads these texts in training: cached below, where layers are frozen."""
-    trainable = encoder.config.trainable_layers
-    if trainable < 0 or not isinstance(encoder.body, transformer.Transformer):
+    config = encoder.config
+    if not isinstance(config, Pretrained) or config.trainable_layers is None:
         return TokenSource(encoder, tokens, precision)
+    trainable = config.trainable_layers
     frozen = transformer.freeze_below(encoder.body.model, trainable)
-    upper = None if encoder.config.frozen_cache == "none" else _upper(encoder, frozen)
+    upper = None if config.published.frozen_cache is None else _upper(encoder, frozen)
     if upper is None or encoder.layers > trainable + 1:
         return TokenSource(encoder, tokens, precision)  # frozen all the same, only not cached
     below = _key(encoder, frozen, precision)
@@ -97,7 +99,9 @@ def beside(source: Source, encoder: TextEncoder, tokens: Tokens, cache: Path) ->
     """How the same encoder, of which the source has the trained part, reads other texts."""
     if isinstance(source, TokenSource):
         return replace(source, tokens=tokens)
-    frozen = transformer.freeze_below(encoder.body.model, encoder.config.trainable_layers)
+    config = encoder.config
+    assert isinstance(config, Pretrained) and config.trainable_layers is not None
+    frozen = transformer.freeze_below(encoder.body.model, config.trainable_layers)
     states, places = _states(encoder, frozen, tokens, cache, source.precision, source.below)
     return replace(source, tokens=tokens, states=states, places=places)
 
@@ -186,7 +190,7 @@ def _fill(path: Path, encoder: TextEncoder, frozen: int, tokens: Tokens) -> Long
     pieces = Tokens(tokens.ids, tokens.starts, np.arange(len(tokens.starts)))
     ends = tokens.starts + extra * np.arange(len(tokens.starts))
     shape = (int(ends[-1]), encoder.body.width)
-    dtype = DTYPES[encoder.config.frozen_cache]
+    dtype = DTYPES[_precision_on_disk(encoder)]
     states = activation_cache.room_for(path, dtype, shape)
     lengths = pieces.lengths + extra
     everything = np.arange(len(pieces))
@@ -202,6 +206,11 @@ def _fill(path: Path, encoder: TextEncoder, frozen: int, tokens: Tokens) -> Long
     return ends[:-1]
 
 
+def _precision_on_disk(encoder: TextEncoder) -> str:
+    assert isinstance(encoder.config, Pretrained)
+    return encoder.config.published.frozen_cache or "fp16"
+
+
 def digest_of(encoder: TextEncoder, frozen_only: bool = False) -> str:
     """Of all its weights, or of those that are not taught."""
     digest = hashlib.sha256()
@@ -214,7 +223,7 @@ def digest_of(encoder: TextEncoder, frozen_only: bool = False) -> str:
 
 def _key(encoder: TextEncoder, frozen: int, precision: str) -> str:
     """Frozen weights, layout and precision: all that the states depend on, but the tokens."""
-    how = (frozen, encoder.layout, encoder.config.frozen_cache, precision)
+    how = (frozen, encoder.layout, _precision_on_disk(encoder), precision)
     digest = hashlib.sha256(repr(how).encode())
     digest.update(json.dumps(encoder.body.model.config.to_dict(), default=str).encode())
     digest.update(digest_of(encoder, frozen_only=True).encode())

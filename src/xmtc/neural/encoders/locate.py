@@ -59,6 +59,8 @@ def find(name: str) -> Path:
             f"{name} is in the Hugging Face cache, but not whole: {snapshot} lacks "
             f"{' and '.join(_lacking(snapshot))}. Get the rest with: hf download {name}"
         )
+    if name in OWN:
+        raise ConfigError(f"{name} is a type of encoder, not a pretrained one: set encoder={name}.")
     hint = did_you_mean(name, known) or "."
     raise ConfigError(
         f"no encoder {name!r} on this machine{hint} It is neither a folder nor in the Hugging Face "

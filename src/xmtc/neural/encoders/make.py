@@ -14,31 +14,37 @@ from xmtc.neural.batches.layout import Layout
 from xmtc.neural.batches.tokens import tokenise
 from xmtc.neural.devices import device
 from xmtc.neural.encoders import transformer, word_encoders
-from xmtc.neural.encoders.locate import OWN, find
+from xmtc.neural.encoders.locate import find
 from xmtc.neural.encoders.lsa_init import place_words
 from xmtc.neural.encoders.text_encoder import TextEncoder
-from xmtc.neural.settings import EncoderConfig
+from xmtc.neural.settings import (
+    BiLstmEncoder,
+    Encoder,
+    Pretrained,
+    WordEncoder,
+    XmlCnnEncoder,
+    XttentionEncoder,
+)
 
 TEXTS_FOR_WORDS = 50_000  # more say little more about which words go together
 
 
-def make_encoder(texts: Sequence[str], config: EncoderConfig, pooler: bool = False) -> TextEncoder:
-    """The encoder that the settings name; bilstm and cnn learn their words from the texts.
+def make_encoder(texts: Sequence[str], config: Encoder, pooler: bool = False) -> TextEncoder:
+    """The encoder of these settings; without pretraining its vocabulary comes from the texts.
 
     pooler: keep it for the training, also where the vector is made without it.
     """
-    if config.name in OWN and not pooler:
-        tokenizer = word_encoders.word_tokenizer(texts, config.words, config.name == "xttention")
+    if not isinstance(config, Pretrained):
+        numbers_alike = isinstance(config, XttentionEncoder)
+        tokenizer = word_encoders.word_tokenizer(texts, config.vocabulary_size, numbers_alike)
         encoder = TextEncoder(own_body(config, tokenizer), tokenizer, word_encoders.LAYOUT, config)
         _begin_words(encoder, texts)
         return encoder.to(device())
-    if config.name in OWN:
-        raise ConfigError(f"the encoder {config.name} has no pooler; set guides.features='concat'.")
     folder = find(config.name)
     slow = transformer.load_tokenizer(folder)
-    model = transformer.load(folder, config.attention, config.dropout)
+    model = transformer.load(folder, config.dropout)
     layout = Layout.of(slow)
-    if config.cls_position == "first":
+    if config.published.cls_position == "first":
         layout = replace(layout, cls=0, pad_left=False)
     most = positions(model, layout)
     if config.max_tokens > most:
@@ -61,7 +67,8 @@ def _begin_words(encoder: TextEncoder, texts: Sequence[str]) -> None:
     tokens = tokenise(some, encoder.tokenizer, encoder.cut)
     table = encoder.body.words.weight.detach()
     place_words(table, tokens)
-    table *= word_encoders.SPREAD.get(encoder.config.name, 1.0)
+    if isinstance(encoder.config, XmlCnnEncoder):
+        table *= word_encoders.XML_CNN_SPREAD
 
 
 def _spread_out(texts: Sequence[str]) -> list[str]:
@@ -70,32 +77,33 @@ def _spread_out(texts: Sequence[str]) -> list[str]:
 
 
 def transformer_body(
-    model: Any, config: EncoderConfig, with_types: bool, pooler: bool = False
+    model: Any, config: Pretrained, with_types: bool, pooler: bool = False
 ) -> nn.Module:
     """The encoder without its pooler, unless that makes the vector or is asked for."""
     has_one = getattr(model, "pooler", None) is not None
-    if has_one and config.vector != "pooler" and not pooler:
+    if has_one and config.pooling != "pooler" and not pooler:
         model.pooler = None
-    if config.vector == "pooler" and not has_one:
-        raise ConfigError(f"vector='pooler': the encoder {config.name} has none; use cls or mean.")
+    if config.pooling == "pooler" and not has_one:
+        raise ConfigError(f"pooling=pooler: the encoder {config.name} has none; use cls or mean.")
     if pooler and not has_one:
-        raise ConfigError(f"the encoder {config.name} has no pooler; set guides.features='concat'.")
+        raise ConfigError(
+            f"the encoder {config.name} has no pooler; set guides.published.features=concat."
+        )
     return transformer.Transformer(model, with_types)
 
 
-def own_body(config: EncoderConfig, tokenizer: Any) -> nn.Module:
-    """The encoder of this name with new weights."""
-    if config.vector == "pooler":
-        raise ConfigError(f"vector='pooler': the encoder {config.name} has none; use mean or max.")
-    dropout = 0.2 if config.dropout < 0 else config.dropout
-    usual = (tokenizer.get_vocab_size(), config.width, dropout)
-    if config.name == "xttention":
-        return word_encoders.Xttention(*usual, config.views, config.hidden)
-    if config.name == "xml_cnn":
+def own_body(config: WordEncoder, tokenizer: Any) -> nn.Module:
+    """An encoder over words with new weights."""
+    usual = (tokenizer.get_vocab_size(), config.embedding_dim, config.dropout)
+    if isinstance(config, XttentionEncoder):
+        return word_encoders.Xttention(*usual, config.views, config.hidden_dim)
+    if isinstance(config, XmlCnnEncoder):
         return word_encoders.XmlCnn(
-            *usual, config.filters, config.pools, config.hidden, config.stride
+            *usual, config.filters, config.pools, config.hidden_dim, config.published.stride
         )
-    return (word_encoders.BiLstm if config.name == "bilstm" else word_encoders.Cnn)(*usual)
+    return (word_encoders.BiLstm if isinstance(config, BiLstmEncoder) else word_encoders.Cnn)(
+        *usual
+    )
 
 
 def positions(model: Any, layout: Layout) -> int:

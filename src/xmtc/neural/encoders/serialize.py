@@ -16,10 +16,9 @@ from xmtc.core.parts import Parts
 from xmtc.neural.batches.layout import Layout
 from xmtc.neural.devices import device
 from xmtc.neural.encoders import transformer
-from xmtc.neural.encoders.locate import OWN
 from xmtc.neural.encoders.make import own_body, positions, transformer_body
 from xmtc.neural.encoders.text_encoder import TextEncoder
-from xmtc.neural.settings import EncoderConfig
+from xmtc.neural.settings import Encoder, Pretrained
 
 LARGEST = 1 << 24  # of a number that says how large an encoder is
 
@@ -41,7 +40,7 @@ def encoder_arrays(encoder: TextEncoder, name: str) -> dict[str, Array]:
     }
 
 
-def encoder_from(parts: Parts, name: str, config: EncoderConfig) -> TextEncoder:
+def encoder_from(parts: Parts, name: str, config: Encoder) -> TextEncoder:
     """The encoder that `encoder_arrays` described, checked."""
     from tokenizers import Tokenizer
 
@@ -83,12 +82,12 @@ def _try_out(encoder: TextEncoder) -> None:
         raise StoreError("the encoder in the model folder gives no numbers.")
 
 
-def _body(about: dict[str, Any], config: EncoderConfig, tokenizer: Any) -> nn.Module:
-    if config.name in OWN:
+def _body(about: dict[str, Any], config: Encoder, tokenizer: Any) -> nn.Module:
+    if not isinstance(config, Pretrained):
         return own_body(config, tokenizer)
     _check_sizes(about["model"])
     with transformer.quiet():
-        model = transformer.bare(about["model"], config.attention)
+        model = transformer.bare(about["model"])
     return transformer_body(model, config, about["with_types"])
 
 

@@ -14,9 +14,9 @@ from xmtc.neural.batches.grouping import sorted_batches
 from xmtc.neural.batches.layout import Batch, Layout
 from xmtc.neural.batches.tokens import Cut, tokenise
 from xmtc.neural.devices import device, threads_for
-from xmtc.neural.encoders import transformer, word_encoders
+from xmtc.neural.encoders import transformer
 from xmtc.neural.encoders.quantized import quantised
-from xmtc.neural.settings import EncoderConfig
+from xmtc.neural.settings import Encoder, Pretrained
 
 RANKING_TOKENS = 4096  # per batch when texts are only read
 
@@ -24,14 +24,18 @@ RANKING_TOKENS = 4096  # per batch when texts are only read
 class TextEncoder(nn.Module):
     """A body that gives states of tokens, and how a text's vector is made of them."""
 
-    def __init__(self, body: Any, tokenizer: Any, layout: Layout, config: EncoderConfig) -> None:
+    def __init__(self, body: Any, tokenizer: Any, layout: Layout, config: Encoder) -> None:
         super().__init__()
         self.body = body
         self.tokenizer = tokenizer
         self.layout = layout
         self.config = config
-        self.cut = Cut(config.max_tokens - layout.extra, config.long_texts, config.max_chunks)
-        self.layers = min(config.layers, layer_count(body))
+        self.cut = _cut(config, layout)
+        # "": the body makes the vector itself.
+        self.pooling: str = getattr(config, "pooling", "")
+        self.layers = 1
+        if isinstance(config, Pretrained):
+            self.layers = min(config.pooled_layers, layer_count(body))
         self.dim = body.width * self.layers
         self.products_per_token = products_per_token(body)
         self.reader = [
@@ -42,12 +46,11 @@ class TextEncoder(nn.Module):
         """From here on it only reads."""
         self.eval().requires_grad_(False)
         if isinstance(self.body, transformer.Transformer):
-            if self.config.vector != "pooler" and hasattr(self.body.model, "pooler"):
+            if self.pooling != "pooler" and hasattr(self.body.model, "pooler"):
                 self.body.model.pooler = None  # a guide of the training may have needed it
-            self.body.fastest = {}  # measured for training; a saved model would not know it
-            self.body.use(self.body.ways[0])
-        if self.config.int8 and device().type == "cpu":  # a graphics processor reads exactly
-            self.reader = [quantised(self.body)]
+            # A graphics processor reads with full precision.
+            if isinstance(self.config, Pretrained) and self.config.int8 and device().type == "cpu":
+                self.reader = [quantised(self.body)]
 
     def forward(self, batch: Batch) -> Tensor:
         """(texts, dim)"""
@@ -55,14 +58,14 @@ class TextEncoder(nn.Module):
 
     def with_pooled(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """(texts, dim) and, from the same reading, (texts, width) of the encoder's own pooler."""
-        if self.config.vector == "pooler":
+        if self.pooling == "pooler":
             vectors = self(batch)
             return vectors, vectors
         states, pooled = self.body.with_pooled(batch, self.layers)
         return self._of_states(states, batch), mean_by_owner(pooled, batch)
 
     def _vectors(self, body: Any, batch: Batch) -> Tensor:
-        if self.config.vector == "pooler" or self.config.name in word_encoders.WHOLE:
+        if self.pooling in ("pooler", ""):
             return mean_by_owner(body.pooled(batch), batch)
         return self._of_states(body(batch, self.layers), batch)
 
@@ -72,7 +75,7 @@ class TextEncoder(nn.Module):
         return found
 
     def _of_states(self, states: Sequence[Tensor], batch: Batch) -> Tensor:
-        pieces = [pool(state, batch, self.config.vector) for state in states]
+        pieces = [pool(state, batch, self.pooling) for state in states]
         return mean_by_owner(torch.cat(pieces, dim=1), batch)
 
     def encode(self, texts: Sequence[str]) -> Floats:
@@ -88,6 +91,15 @@ class TextEncoder(nn.Module):
         return vectors
 
 
+def _cut(config: Encoder, layout: Layout) -> Cut:
+    room = config.max_tokens - layout.extra
+    if not isinstance(config, Pretrained):
+        return Cut(room)
+    if config.max_chunks is not None:
+        return Cut(room, "chunks", config.max_chunks)
+    return Cut(room, config.published.long_texts)
+
+
 def products_per_token(body: nn.Module) -> int:
     """Every weight is used once for a token, but embeddings are only looked up."""
     embeddings = (part for part in body.modules() if isinstance(part, nn.Embedding))
@@ -101,12 +113,12 @@ def layer_count(body: Any) -> int:
     return 1 if config is None else int(config.num_hidden_layers) + 1
 
 
-def pool(states: Tensor, batch: Batch, vector: str) -> Tensor:
+def pool(states: Tensor, batch: Batch, pooling: str) -> Tensor:
     """(pieces, length, width) -> (pieces, width); padding does not count."""
-    if vector == "cls":
+    if pooling == "cls":
         return states[torch.arange(len(states)), batch.cls]
     mask = batch.mask.unsqueeze(2).to(states.dtype)
-    if vector == "max":
+    if pooling == "max":
         return states.masked_fill(mask == 0, float("-inf")).amax(1)
     return (states * mask).sum(1) / mask.sum(1)
 

@@ -26,19 +26,6 @@ class Transformer(nn.Module):
         self.model = model
         self.with_types = with_types  # some encoders refuse segment ids
         self.width = int(model.config.hidden_size)
-        # How attention can be computed; not all encoders have more than one way.
-        self.ways = ("sdpa", "eager") if self.way == "sdpa" else (self.way,)
-        self.fastest: dict[int, str] = {}  # length -> way; empty: the first one always
-
-    @property
-    def way(self) -> str:
-        """How attention is computed now: "sdpa" or "eager"."""
-        return str(self.model.config._attn_implementation)
-
-    def use(self, way: str) -> None:
-        """From here on attention is computed in this way."""
-        if way != self.way:
-            self.model.set_attn_implementation(way)
 
     def forward(self, batch: Batch, layers: int) -> tuple[Tensor, ...]:
         """The last `layers` states, (pieces, length, width) each, the last layer first."""
@@ -59,10 +46,6 @@ class Transformer(nn.Module):
     def with_pooled(self, batch: Batch, layers: int) -> tuple[tuple[Tensor, ...], Any]:
         """Both; None where the pooler should be."""
         inputs = self.inputs(batch)
-        if self.fastest:
-            length = inputs["attention_mask"].shape[1]
-            fitting = (size for size in self.fastest if size >= length)
-            self.use(self.fastest[min(fitting, default=max(self.fastest))])
         read = self.model(**inputs, output_hidden_states=layers > 1)
         last = (read.last_hidden_state,) if layers == 1 else read.hidden_states[::-1][:layers]
         return tuple(last), getattr(read, "pooler_output", None)
@@ -83,7 +66,7 @@ def _written_by_strangers(problem: str) -> Iterator[None]:
         raise ConfigError(f"{problem}: {error!r:.300}") from error
 
 
-def load(folder: Path, attention: str, dropout: float) -> Any:
+def load(folder: Path, dropout: float | None) -> Any:
     """The encoder in a folder, its weights from safetensors only."""
     from transformers import AutoConfig, AutoModel
 
@@ -98,7 +81,6 @@ def load(folder: Path, attention: str, dropout: float) -> Any:
             local_files_only=True,
             use_safetensors=True,
             trust_remote_code=False,
-            attn_implementation=_implementation(attention),
             dtype=torch.float32,
         )
 
@@ -116,28 +98,21 @@ def load_tokenizer(folder: Path) -> Any:
     return tokenizer
 
 
-def bare(config: dict[str, Any], attention: str) -> Any:
+def bare(config: dict[str, Any]) -> Any:
     """An encoder of this shape, its weights still to be filled in."""
     from transformers import AutoConfig, AutoModel
 
     known = {name: value for name, value in config.items() if name[0] != "_" and name != "auto_map"}
-    return AutoModel.from_config(
-        AutoConfig.for_model(**known), attn_implementation=_implementation(attention)
-    )
+    return AutoModel.from_config(AutoConfig.for_model(**known))
 
 
-def _implementation(attention: str) -> str | None:
-    """None lets transformers take SDPA for the encoders that have it."""
-    return "eager" if attention == "eager" else None
-
-
-def set_dropout(config: Any, dropout: float) -> None:
+def set_dropout(config: Any, dropout: float | None) -> None:
     """Dropout inside attention is always 0: with it the fast attention cannot be used."""
     for name in ATTENTION_DROPOUTS:
         if hasattr(config, name):
             setattr(config, name, 0.0)
-    for name in OTHER_DROPOUTS if dropout >= 0 else ():
-        if hasattr(config, name):
+    for name in OTHER_DROPOUTS:
+        if dropout is not None and hasattr(config, name):
             setattr(config, name, dropout)
 
 
@@ -152,7 +127,9 @@ def freeze_below(model: Any, trainable: int) -> int:
     """All but the last `trainable` layers stop learning; returns how many that are."""
     layers = layers_of(model)
     if layers is None:
-        raise ConfigError("trainable_layers: this encoder has no list of layers; leave it at -1.")
+        raise ConfigError(
+            "trainable_layers: this encoder has no list of layers; set trainable_layers=none."
+        )
     frozen = max(0, len(layers) - trainable)
     for parameter in model.parameters():
         parameter.requires_grad_(False)

@@ -76,5 +76,5 @@ def _read(source: Source, rows: Longs) -> Array:
 def vectors_key(source: Source) -> str:
     """Of all that its vectors depend on, but the tokens."""
     encoder = source.encoder
-    how = (source.below, source.precision, encoder.layout, encoder.config.vector, encoder.layers)
+    how = (source.below, source.precision, encoder.layout, encoder.pooling, encoder.layers)
     return hashlib.sha256(f"{how} {digest_of(encoder)}".encode()).hexdigest()[:32]

@@ -16,8 +16,7 @@ START = 2
 NUMBER = r"\d+([.,]\d+)*"
 LOOK = 350  # size of what xttention decides by where to look
 WINDOWS = (2, 4, 8)  # of xml_cnn: words seen at once
-WHOLE = ("xttention", "xml_cnn")  # they make a text's vector themselves
-SPREAD = {"xml_cnn": 0.1}  # of word vectors at first; 1 as in others: learns far worse
+XML_CNN_SPREAD = 0.1  # of its word vectors at first; with 1, as in others, it learns far worse
 SPECIAL = ["[pad]", "[unknown]", "[start]"]
 # An empty text still has its start, so that it too has a vector.
 LAYOUT = Layout(before=(START,), before_types=(0,), pad=PAD)

@@ -10,13 +10,13 @@ from torch import Tensor, nn
 from xmtc.core.arrays import Csr, Longs, as_csr, row_of_each_entry
 from xmtc.neural import label_shards
 from xmtc.neural.heads.dense_scorer import DenseScorer
-from xmtc.neural.settings import Loss
+from xmtc.neural.settings import LabelLoss
 
 
 class Flat(nn.Module):
     """(texts, dim) -> (texts, nodes) logits."""
 
-    def __init__(self, dim: int, nodes: int, mean: bool, loss: Loss = "bce") -> None:
+    def __init__(self, dim: int, nodes: int, mean: bool, loss: LabelLoss = "bce") -> None:
         super().__init__()
         self.linear = nn.Linear(dim, nodes)
         self.nodes = nodes

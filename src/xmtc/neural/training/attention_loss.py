@@ -43,7 +43,7 @@ class AttendedTask:
 
     def loss(self, rows: Longs) -> Tensor:
         """Summed over these texts."""
-        batch = thinned(self.task.source.batch(rows), self.task.config.tokens_seen)
+        batch = thinned(self.task.source.batch(rows), self.task.config.published.token_fraction)
         states = self.net.dropout(self.task.source.encoder.states(batch))
         relevant = as_csr(self.task.relevant[rows])
         candidates: Candidates | None = None

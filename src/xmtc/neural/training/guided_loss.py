@@ -51,7 +51,10 @@ class GuidedTask:
     def parts(self) -> Mapping[str, tuple[nn.Module, float]]:
         """Those of the task, and the network of the one-hot ablation."""
         if isinstance(self.side, OneHotSide):
-            return {**self.task.parts, "one_hot": (self.side.network, self.config.head_rate)}
+            return {
+                **self.task.parts,
+                "one_hot": (self.side.network, self.config.optimizer.head_lr),
+            }
         return self.task.parts
 
     def batches(self, epoch: int) -> Sequence[Longs]:
@@ -65,8 +68,8 @@ class GuidedTask:
     def loss(self, rows: Longs) -> Tensor:
         """Summed over these texts."""
         source = self.task.source
-        guides = self.guides
-        batch = thinned(source.batch(rows), self.config.tokens_seen)
+        guides = self.guides.published
+        batch = thinned(source.batch(rows), self.config.published.token_fraction)
         text = self._read(source.encoder, batch)
         labels = self.side(rows, self._read)
         seen = self.net.dropout(text.vectors)
@@ -82,7 +85,7 @@ class GuidedTask:
         return torch.stack(weighed).sum()
 
     def _read(self, encoder: TextEncoder, batch: Batch) -> Reading:
-        if self.guides.pooler:
+        if self.guides.needs_pooler:
             vectors, features = encoder.with_pooled(batch)
             return Reading(self.net.standardised(vectors), features)
         vectors = self.net.standardised(encoder(batch))
@@ -96,7 +99,7 @@ class GuidedTask:
         drawn = np.diff(self.relevant.indptr)[rows] > 0
         places = torch.from_numpy(np.flatnonzero(drawn))
         pairs = text.features[places], labels.features[places]
-        if self.guides.distance == "paper":
+        if self.guides.published.distance == "paper":
             # The loop divides by the texts, as the paper does; a cross-entropy that is summed over
             # texts there is not divided, so that the distance is divided twice beside it.
             batch = 1 if self.net.head.mean else len(rows) * distributed.count()

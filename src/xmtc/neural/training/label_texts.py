@@ -124,7 +124,7 @@ def text_side(
 ) -> LabelSide:
     """What the labels say, read by the encoder of which the source has the trained part."""
     cut = label_cut(encoder, config)
-    if config.order == "shuffled":
+    if config.published.order == "shuffled":
         return ShuffledTexts(encoder, said, relevant, cut)
     set_of, first = distinct_sets(relevant)
     texts = [" ".join(said[label] for label in labels_of(relevant, row)) for row in first]
@@ -134,7 +134,7 @@ def text_side(
 
 def label_cut(encoder: TextEncoder, config: GuideConfig) -> Cut:
     """Where label texts end."""
-    most = min(config.max_tokens, encoder.config.max_tokens)
+    most = min(config.published.max_tokens, encoder.config.max_tokens)
     return Cut(most - encoder.layout.extra)
 
 

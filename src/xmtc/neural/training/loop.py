@@ -88,12 +88,14 @@ class Training:
         self.config = config
         self.after_step = after_step
         self.net = task.net
-        self.epochs = config.epochs + config.extra_epochs
+        self.epochs = config.epochs
         self.optimiser = Optimiser(task.parts, config)
         self.average = Average(self.net)
         self.best: dict[str, Tensor] = {}
         self.scaler = torch.amp.GradScaler(device().type, enabled=config.precision == "fp16")
-        self.progress = Progress(f"{key} {distributed.place()}" if config.shard_labels else key)
+        self.progress = Progress(
+            f"{key} {distributed.place()}" if config.published.shard_labels else key
+        )
         self.run = run
         self.log = Log(run.folder if distributed.is_first() else None)
         self.saved_at = time.monotonic()
@@ -105,9 +107,11 @@ class Training:
         now = self.progress
         sizes = [self._sizes(epoch) for epoch in range(self.epochs)]
         steps = sum(map(len, sizes))
-        self.schedule = SCHEDULES[config.schedule](steps, round(steps * config.warmup))
+        self.schedule = SCHEDULES[config.schedule.name](
+            steps, round(steps * config.schedule.warmup)
+        )
         self.pace = Pace(sum(map(sum, sizes[now.epoch :])) - now.texts)
-        if config.head_epochs and not now.step:
+        if config.head.warmup_epochs and not now.step:
             self._validate_and_log()  # what the output layers know may be the best already
         while now.epoch < self.epochs and not self._out_of_patience():
             self._epoch()
@@ -120,12 +124,11 @@ class Training:
 
     def _epoch(self) -> None:
         now = self.progress
-        config = self.config
         groups = self._groups(now.epoch)
         texts = sum(len(batch) for group in groups for batch in group)
         title = f"epoch {now.epoch + 1} of {self.epochs}"
         self.net.train(not now.calm)
-        if config.average_from == now.epoch and now.batch == 0 and not self.average.count:
+        if self._averaging_begins() and now.batch == 0 and not self.average.count:
             self.average.add()
         with track(title, texts) as advance:
             advance(now.texts)
@@ -145,9 +148,10 @@ class Training:
         now.batch = now.batch + 1
         now.loss = now.loss + loss * texts
         now.texts = now.texts + texts
-        if self._averages() and (now.batch - 1) % self.config.average_every == 0:
+        if self._averages_after(now.batch - 1):
             self.average.add()
-        if self.config.validate_every and now.batch % self.config.validate_every == 0:
+        every = self.config.published.validate_every
+        if every and now.batch % every == 0:
             self._validate_inside()
         speed = texts / (time.perf_counter() - started)
         mean = now.loss / now.texts
@@ -169,7 +173,7 @@ class Training:
         """Adds this batch's gradients; returns its part of the mean loss over `texts`."""
         with in_precision(self.config.precision):
             mine, counts = distributed.my_share(rows)
-            if self.config.shard_labels:  # even without a text of its own, it has labels
+            if self.config.published.shard_labels:  # even without a text of its own, it has labels
                 counts = 1.0
             loss = self.task.loss(mine) * (counts / texts)
         value = float(distributed.total(loss.detach().clone()))
@@ -182,18 +186,19 @@ class Training:
         distributed.sum_gradients([*self.optimiser.dense, *self.optimiser.rows])
         for optimiser in self.optimiser.optimisers:
             self.scaler.unscale_(optimiser)
-        length = self.optimiser.clip(self.config.clip)
+        length = self.optimiser.clip(self.config.optimizer.max_grad_norm)
         if not math.isfinite(length) and not self.scaler.is_enabled():  # that leaves the step out
             self._stop_at(np.concatenate(group), f"the gradient is {length}")
         self.optimiser.step(self.scaler)
 
     def _stop_at(self, rows: Longs, what: str) -> None:
         now = self.progress
-        advice = "" if self.config.clip else ", or set training.clip=1"
+        unclipped = self.config.optimizer.max_grad_norm is None
+        advice = ", or set training.optimizer.max_grad_norm=1" if unclipped else ""
         some = ", ".join(map(str, rows[:8].tolist())) + (", ..." if len(rows) > 8 else "")
         raise ConfigError(
             f"{what} in epoch {now.epoch + 1}, batch {now.batch + 1} (texts {some} of those that "
-            f"are taught, from 0). Lower training.encoder_rate and training.head_rate{advice}."
+            f"are taught, from 0). Lower training.optimizer.encoder_lr and head_lr{advice}."
         )
 
     def _validate_and_log(self) -> None:
@@ -204,7 +209,7 @@ class Training:
     def _validate_inside(self) -> None:
         """In the middle of an epoch."""
         self._validate_and_log()
-        self.progress.calm = self.config.dropout_off_after_validation
+        self.progress.calm = self.config.published.dropout_off_after_validation
         self.net.train(not self.progress.calm)
 
     def _validate(self) -> dict[str, float]:
@@ -237,7 +242,7 @@ class Training:
             self.progress.best = metrics[self.config.metric]
             self.progress.best_epoch = self.progress.epoch
             self.best = {name: value.detach().clone() for name, value in learned(self.net)}
-        elif self.config.schedule == "plateau" and self.progress.dull > PATIENCE:
+        elif self.config.schedule.name == "plateau" and self.progress.dull > PATIENCE:
             self.progress.dull = 0
             self.progress.slowed = max(LEAST, self.progress.slowed * FALL)
 
@@ -252,14 +257,20 @@ class Training:
         now = self.progress
         return bool(self.best) and now.epoch - 1 - now.best_epoch >= self.config.patience
 
-    def _averages(self) -> bool:
-        start = self.config.average_from
-        return start is not None and self.progress.epoch >= start
+    def _averaging_begins(self) -> bool:
+        averaging = self.config.averaging
+        return averaging is not None and self.progress.epoch == averaging.from_epoch
+
+    def _averages_after(self, batch: int) -> bool:
+        averaging = self.config.averaging
+        if averaging is None or self.progress.epoch < averaging.from_epoch:
+            return False
+        return batch % averaging.every_steps == 0
 
     def _groups(self, epoch: int) -> list[Sequence[Longs]]:
         """The batches of each step. The last step of an epoch takes what is left."""
         batches = self.task.batches(epoch)
-        many = self.config.accumulate
+        many = self.config.published.accumulate
         return [batches[start : start + many] for start in range(0, len(batches), many)]
 
     def _sizes(self, epoch: int) -> list[int]:
@@ -269,7 +280,7 @@ class Training:
     def _checkpoint(self) -> None:
         self.saved_at = time.monotonic()
         folder = self._checkpoints()
-        if folder is None or not (distributed.is_first() or self.config.shard_labels):
+        if folder is None or not (distributed.is_first() or self.config.published.shard_labels):
             return
         self.progress.averaged = self.average.count
         tensors = {f"net.{name}": value.detach() for name, value in learned(self.net)}
@@ -287,11 +298,11 @@ class Training:
     def _checkpoint_is_due(self) -> bool:
         due = time.monotonic() - self.saved_at >= self.run.checkpoint_seconds
         # Where each writes its own rows, all write when all think so, after the same step.
-        return bool(distributed.least(int(due))) if self.config.shard_labels else due
+        return bool(distributed.least(int(due))) if self.config.published.shard_labels else due
 
     def _checkpoints(self) -> Path | None:
         """Where this process writes its checkpoints."""
-        own = self.config.shard_labels and not distributed.is_first()
+        own = self.config.published.shard_labels and not distributed.is_first()
         run = self.run.below(f"process-{distributed.rank()}") if own else self.run
         return run.checkpoints
 
@@ -303,7 +314,7 @@ class Training:
         last = sys.maxsize
         while True:
             found = checkpoint.newest(folder, self.progress.key, last)
-            if not self.config.shard_labels:
+            if not self.config.published.shard_labels:
                 return found
             common = distributed.least(found[0].number if found else -1)
             if common in (-1, last):

@@ -8,7 +8,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from xmtc.core.errors import ConfigError
+from xmtc.core.errors import require
 from xmtc.neural import distributed, label_shards
 from xmtc.neural.settings import TrainingConfig
 
@@ -27,7 +27,7 @@ class Optimiser:
         self, parts: Mapping[str, tuple[nn.Module, float]], config: TrainingConfig
     ) -> None:
         """parts: name -> (module, its learning rate); a module inside another comes first."""
-        kinds = _by_kind(parts, config.decay)
+        kinds = _by_kind(parts, config.optimizer.weight_decay)
         self.dense = [p for group in kinds["dense"] for p in group["params"]]
         self.rows = [p for group in kinds["rows"] for p in group["params"]]
         self.optimisers: list[torch.optim.Optimizer] = []
@@ -35,7 +35,9 @@ class Optimiser:
         if self.dense:
             self.optimisers.append(_adamw(kinds["dense"], config))
         if self.rows:
-            self.optimisers.append(torch.optim.SparseAdam(kinds["rows"], eps=config.epsilon))
+            self.optimisers.append(
+                torch.optim.SparseAdam(kinds["rows"], eps=config.published.epsilon)
+            )
         self.hooks: list[Any] = []
         if kinds["at once"]:
             _check_at_once(config)
@@ -51,15 +53,15 @@ class Optimiser:
             for group in optimiser.param_groups:
                 group["lr"] = group["rate"] * factor
 
-    def clip(self, longest: float) -> float:
+    def clip(self, longest: float | None) -> float:
         """The gradient of all dense weights, those of other processes too, gets no longer than
-        this; 0: any length. Returns how long it was."""
+        this; None: any length. Returns how long it was."""
         own = [p for p in self.dense if label_shards.is_own(p)]
         shared = [p for p in self.dense if not label_shards.is_own(p)]
         length = _length(shared)
         if own:
             length = (distributed.total(_length(own) ** 2) + length**2).sqrt()
-        if longest:
+        if longest is not None:
             nn.utils.clip_grads_with_norm_(self.dense, longest, length)
         return float(length)
 
@@ -99,12 +101,11 @@ class Optimiser:
 
 def _check_at_once(config: TrainingConfig) -> None:
     """Weights that change with every batch know nothing of a step of several, nor of its scale."""
-    wrong = {"accumulate": config.accumulate > 1, "precision": config.precision == "fp16"}
-    for name in (name for name, is_wrong in wrong.items() if is_wrong):
-        raise ConfigError(
-            f"training.{name}={getattr(config, name)}: not with so many labels in one layer. "
-            "Use accumulate=1 and fp32 or bf16, or clusters (plain_up_to=32000)."
-        )
+    advice = "with so many labels in one layer; or set max_flat_labels=32000 for clusters"
+    accumulate = config.published.accumulate
+    require(accumulate == 1, "training.published.accumulate", accumulate, f"must be 1 {advice}")
+    precision = config.precision
+    require(precision != "fp16", "training.precision", precision, f"must be fp32 or bf16 {advice}")
 
 
 def _length(parameters: list[nn.Parameter]) -> Tensor:
@@ -113,7 +114,7 @@ def _length(parameters: list[nn.Parameter]) -> Tensor:
 
 
 def _adamw(groups: list[dict[str, Any]], config: TrainingConfig) -> torch.optim.AdamW:
-    return torch.optim.AdamW(groups, eps=config.epsilon, fused=config.fused_adamw)
+    return torch.optim.AdamW(groups, eps=config.published.epsilon, fused=True)
 
 
 def _change_now(optimiser: torch.optim.Optimizer) -> Callable[[Tensor], None]:

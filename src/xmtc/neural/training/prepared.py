@@ -10,13 +10,12 @@ from xmtc.core.arrays import Array, Csr
 from xmtc.core.run import Run
 from xmtc.neural.batches.tokens import Tokens, tokenised
 from xmtc.neural.devices import device
-from xmtc.neural.encoders.attention_autotune import use_fastest
 from xmtc.neural.encoders.frozen import Source, digest_of, source_of
 from xmtc.neural.encoders.make import make_encoder
 from xmtc.neural.encoders.text_encoder import TextEncoder
 from xmtc.neural.encoders.vectors import text_vectors
 from xmtc.neural.heads.dense_scorer import Standard
-from xmtc.neural.settings import EncoderConfig, TrainingConfig
+from xmtc.neural.settings import Encoder, TrainingConfig
 from xmtc.neural.training.guided_loss import GuidedTask
 from xmtc.neural.training.head_warmup import warm_up_head
 from xmtc.neural.training.loop import fit
@@ -41,9 +40,7 @@ class Prepared:
     ) -> LabelTask:
         """Encoder and output layer, to be taught together."""
         net = Net(self.source.encoder, head, dropout, self.standard).to(device())
-        task = LabelTask(net, self.source, relevant, self.training, measure)
-        use_fastest(self.encoder, self.source, task.batches(0), self.run.cache)
-        return task
+        return LabelTask(net, self.source, relevant, self.training, measure)
 
     def second(self, encoder: TextEncoder) -> Prepared:
         """The same texts for a second training: read by an encoder that was taught already."""
@@ -57,7 +54,7 @@ class Prepared:
 
 def prepare(
     texts: Sequence[str],
-    encoder_config: EncoderConfig,
+    encoder_config: Encoder,
     training: TrainingConfig,
     run: Run,
     key: str,
@@ -72,27 +69,15 @@ def prepare(
     key = f"{key[:16]}-{digest_of(encoder)[:16]}"  # with another encoder it is another training
     tokens = tokenised(texts, encoder.tokenizer, encoder.cut, run.cache)
     source = source_of(encoder, tokens, run.cache, training.precision)
-    wanted = (standardise or training.head_epochs > 0) and len(texts) > 0
+    wanted = (standardise or training.head.warmup_epochs > 0) and len(texts) > 0
     vectors = text_vectors(source, run.cache) if wanted else None
     standard = Standard.of(vectors) if standardise and vectors is not None else None
     return Prepared(encoder, tokens, source, vectors, standard, training, run, key)
 
 
 def fine_tune(lesson: Prepared, task: LabelTask | GuidedTask) -> None:
-    """The output layer alone first, then everything, then the output layer alone once more: each
-    as long as the settings say."""
+    """The output layer alone first, then everything, each as long as the settings say."""
     training = lesson.training
-    if lesson.vectors is not None and training.head_epochs:
+    if lesson.vectors is not None and training.head.warmup_epochs:
         warm_up_head(task, lesson.vectors, lesson.key, lesson.run)
     fit(task, training, lesson.key, lesson.run)
-    if training.head_last_epochs and len(lesson.tokens):
-        key = f"{lesson.key}-last-{digest_of(lesson.encoder)[:16]}"
-        vectors = text_vectors(lesson.source, lesson.run.cache)
-        warm_up_head(task, vectors, key, lesson.run, last=True, choosing=_choosing(lesson, task))
-
-
-def _choosing(lesson: Prepared, task: LabelTask | GuidedTask) -> Array | None:
-    """Vectors of another encoder, which was taught before this lesson, where it chooses."""
-    if not isinstance(task, LabelTask) or task.chooser is None or task.chooser is task.source:
-        return None
-    return lesson.vectors

@@ -24,7 +24,7 @@ def constant(total: int, warmup: int = 0) -> Schedule:
 
 
 # A plateau's rates stay until validations stop getting better; then the loop lowers them.
-SCHEDULES = {"linear": linear, "slanted": linear, "constant": constant, "plateau": constant}
+SCHEDULES = {"linear": linear, "constant": constant, "plateau": constant}
 PATIENCE = 10  # validations without a better one before rates fall
 # to this share of what they were, and how far in all
 FALL = 0.1

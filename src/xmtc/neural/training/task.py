@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from xmtc.core.arrays import Csr, Longs, as_csr
-from xmtc.neural.batches.grouping import POOL, shuffled_batches
+from xmtc.neural.batches.grouping import shuffled_batches
 from xmtc.neural.batches.layout import thinned
 from xmtc.neural.devices import device
 from xmtc.neural.encoders.frozen import Source
@@ -52,22 +52,22 @@ class LabelTask:
     def parts(self) -> Mapping[str, tuple[nn.Module, float]]:
         """The encoder learns slowly, the output layer fast; parts of it may have their own rate."""
         return {
-            "encoder": (self.net.encoder, self.config.encoder_rate),
+            "encoder": (self.net.encoder, self.config.optimizer.encoder_lr),
             **getattr(self.net.head, "slower", {}),
-            "head": (self.net.head, self.config.head_rate),
+            "head": (self.net.head, self.config.optimizer.head_lr),
         }
 
     def batches(self, epoch: int) -> Sequence[Longs]:
         """Texts of like length together, in an order of the epoch's own."""
         seed = [self.config.seed, epoch]
         lengths = self.source.lengths * self.source.tokens.piece_counts
-        pool = POOL if self.config.group_by_length else 1
-        return shuffled_batches(lengths, self.config.batch, self.config.batch_tokens, seed, pool)
+        config = self.config
+        return shuffled_batches(lengths, config.batch_size, config.batch_tokens, seed)
 
     def loss(self, rows: Longs) -> Tensor:
         """Summed over these texts."""
         others = () if self.chooser is None else (self._choosing_vectors(rows),)
-        batch = thinned(self.source.batch(rows), self.config.tokens_seen)
+        batch = thinned(self.source.batch(rows), self.config.published.token_fraction)
         vectors = [self.net.dropout(self.net.standardised(self.net.encoder(batch))), *others]
         return head_loss(self.net.head, rows, vectors, self.relevant, self.config)
 
@@ -83,7 +83,7 @@ def head_loss(
     head: Any, rows: Longs, vectors: Sequence[Tensor], relevant: Csr, config: TrainingConfig
 ) -> Tensor:
     """Of these texts; where label rows are shared out, of those that other processes read too."""
-    if config.shard_labels:
+    if config.published.shard_labels:
         rows, vectors = texts_of_all(rows, *vectors)
     loss: Tensor = head.loss(vectors[0], as_csr(relevant[rows]), *vectors[1:])
     return loss
