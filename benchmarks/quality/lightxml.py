@@ -304,8 +304,8 @@ def _asked_peer(task: dict[str, Any], name: str, options: Options) -> Measuremen
 
 def write_for_peer(folder: Path, train: Any, asked: Sequence[str]) -> None:
     """Texts, matrices and the encoder."""
-    from xmtc.models import lightxml, linear_tree
-    from xmtc.neural.encoders.locate import find
+    from xmtc.models import linear_tree
+    from xmtc.neural.encoders.locate import BUNDLED, find
     from xmtc.text import tfidf
 
     encoder, features = tfidf.learn(train.texts, linear_tree.Config().text)
@@ -313,7 +313,7 @@ def write_for_peer(folder: Path, train: Any, asked: Sequence[str]) -> None:
     for part, matrix in matrices.items():
         sp.save_npz(folder / part, sp.csr_matrix(matrix))
     (folder / "texts.json").write_text(json.dumps([list(train.texts), list(asked)]))
-    shutil.copytree(find(lightxml.Config().encoder.name), folder / "encoder")
+    shutil.copytree(find(BUNDLED), folder / "encoder")
 
 
 CELLS: dict[str, Callable[[str, Options], Measurement]] = {

@@ -137,9 +137,9 @@ def _once(name: str, variant: str, seed: int, options: Options) -> Measurement:
 
 def _last_epochs(variant: str, epochs: int) -> int:
     """So many that the labels' layer has had `resting` passes over finished vectors."""
-    from xmtc.neural.settings import cpu_training
+    from xmtc.neural.settings import TrainingConfig
 
-    before = cpu_training().head_epochs + epochs  # lightxml's default
+    before = TrainingConfig().head.warmup_epochs + epochs  # lightxml's default
     last: int = SETTINGS["resting"] - (before if variant == STATIC else 0)
     return last
 

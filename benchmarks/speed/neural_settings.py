@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,28 +15,21 @@ DEFAULT = "default"
 FP32 = "cache in fp32"
 CHANGES: dict[str, dict[str, dict[str, Any]]] = {
     DEFAULT: {},
-    "all layers learn": {"encoder": {"trainable_layers": -1}},
-    "frozen layers, no cache": {"encoder": {"frozen_cache": "none"}},
-    FP32: {"encoder": {"frozen_cache": "fp32"}},
-    "AdamW not fused": {"training": {"fused_adamw": False}},
-    "batches of any lengths": {"training": {"group_by_length": False}},
-    "dropout in the encoder": {"encoder": {"dropout": -1.0}},
-    "eager attention": {"encoder": {"attention": "eager"}},
+    "all layers learn": {"encoder": {"trainable_layers": None}},
+    "frozen layers, no cache": {"encoder": {"published": {"frozen_cache": None}}},
+    FP32: {"encoder": {"published": {"frozen_cache": "fp32"}}},
+    "dropout in the encoder": {"encoder": {"dropout": None}},
 }
 SETTINGS: dict[str, Any] = {
     "data": "xmtc.datasets.debian(), its first training texts, all 18,542 labels",
     "texts": 64,
     "tokens": 128,
-    "attention_tokens": [32, 128, 256],
-    "attention_texts": 8,
     "changes": CHANGES,
     "remarks": [
         "lightxml's default encoder and training, one epoch, one setting changed at a time; the "
         "output layer has a row for every label",
         "cpu_seconds: of an epoch; reading: of what the frozen layers make of the texts, once for "
         "all epochs, and near 0 where an earlier row had left the same; cache_mb: on disk",
-        "attention: one batch forward and back, all layers, texts joined until they fill the "
-        "tokens, no padding",
         "processor time counts, because the machine may be busy; medians over rounds in turns",
     ],
 }
@@ -44,13 +37,13 @@ SLACK = 0.95  # of measuring: what is as fast may look a little slower
 
 
 def run(options: Options) -> list[Measurement]:
-    """One row per change, then one per length and attention."""
+    """One row per change."""
     import xmtc
 
     xmtc.set_threads(options.threads)
     train, _ = xmtc.datasets.debian()
     some = train.take(range(options.subset or SETTINGS["texts"]))
-    return [*_epochs(some, options), *_attention(train.texts, options)]
+    return _epochs(some, options)
 
 
 def check(measurements: list[Measurement]) -> list[Claim]:
@@ -62,18 +55,6 @@ def check(measurements: list[Measurement]) -> list[Claim]:
     for change in [change for change in CHANGES if change not in (DEFAULT, FP32)]:
         times = ours / one(measurements, change=change)["texts_per_cpu_second"]
         claims.append(Claim(f"the default is as fast as: {change} (times)", times >= SLACK, times))
-    for tokens in SETTINGS["attention_tokens"]:
-        fast, plain = (
-            one(measurements, change=f"attention: {way}", tokens=tokens)["texts_per_cpu_second"]
-            for way in ("sdpa", "eager")
-        )
-        claims.append(
-            Claim(
-                f"sdpa is as fast as eager at {tokens} tokens (times)",
-                fast / plain >= SLACK,
-                fast / plain,
-            )
-        )
     return claims
 
 
@@ -124,38 +105,8 @@ def _epoch(
         head = Flat(encoder.dim, len(some.labels), mean=False)
         net = Net(source.encoder, head, config.dropout)
         task = LabelTask(net, source, some.relevant, config.training, dict)
-        once = replace(config.training, validation=0.0)
+        once = replace(config.training, validation=None)
         return timed(lambda: fit(task, once, "speed", NO_RUN))[1]
-
-
-def _attention(texts: Sequence[str], options: Options) -> list[Measurement]:
-    from xmtc.neural.encoders.make import make_encoder
-    from xmtc.neural.settings import EncoderConfig
-
-    joined = [" ".join(texts[start : start + 40]) for start in range(0, 4000, 40)]
-    joined = joined[: SETTINGS["attention_texts"]]
-    ways: dict[tuple[str, int], Callable[[], Timing]] = {}
-    for tokens in SETTINGS["attention_tokens"]:
-        encoder = make_encoder(joined, EncoderConfig(max_tokens=tokens, dropout=0.0)).train()
-        for way in ("sdpa", "eager"):
-            ways[way, tokens] = partial(_pass, encoder, joined, way)
-    for work in ways.values():
-        work()  # untimed: the first one allocates
-    timings = in_turns(ways, options.repeats)
-    return [
-        {"change": f"attention: {way}", "tokens": tokens, **_speed(len(joined), found)}
-        for (way, tokens), found in timings.items()
-    ]
-
-
-def _pass(encoder: Any, texts: list[str], way: str) -> Timing:
-    from xmtc.neural.batches.tokens import tokenise
-    from xmtc.neural.encoders.attention_autotune import seconds_of
-
-    tokens = tokenise(texts, encoder.tokenizer, encoder.cut)
-    batch = encoder.layout.batch(tokens, list(range(len(texts))))
-    encoder.body.use(way)
-    return timed(lambda: seconds_of(encoder, batch))[1]
 
 
 def _speed(texts: int, timings: Sequence[Timing]) -> Measurement:

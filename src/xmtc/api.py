@@ -289,7 +289,7 @@ def load(folder: str | Path, int8: bool = False) -> Model:
             bool(encoders),
             "int8",
             int8,
-            f"is for models with an encoder, and {kind} has none; leave it out",
+            f"is for models with a pretrained encoder, and {kind} has none; leave it out",
         )
         for encoder in encoders:
             encoder["int8"] = True
@@ -298,10 +298,10 @@ def load(folder: str | Path, int8: bool = False) -> Model:
 
 
 def _encoders_in(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The settings of all encoders, those of an ensemble's members too."""
-    for name, value in values.items():
+    """The settings of all pretrained encoders, those of an ensemble's members too."""
+    for value in values.values():
         if isinstance(value, dict):
-            yield from [value] if name == "encoder" else _encoders_in(value)
+            yield from [value] if "int8" in value else _encoders_in(value)
 
 
 def allowed_labels(

@@ -3,30 +3,65 @@
 from __future__ import annotations
 
 import atexit
+import dataclasses
 import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from xmtc.core.config import from_dict
+from xmtc.neural import settings
+from xmtc.neural.settings import TrainingConfig
+
 NEURAL = ("lightxml", "gudn", "aplc", "xbert")
-OF_WORDS = {  # learned from the texts alone
+GROUPS = {
+    "optimizer": settings.OptimizerConfig,
+    "schedule": settings.ScheduleConfig,
+    "head": settings.HeadConfig,
+    "averaging": settings.Averaging,
+    "published": settings.PublishedTraining,
+}
+
+
+def training(**values: Any) -> dict[str, Any]:
+    """Settings of training in their groups: `training(epochs=2, head_lr=0.1, warmup_epochs=1)`."""
+    if "schedule" in values:
+        values["name"] = values.pop("schedule")
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        groups = [
+            group
+            for group, cls in GROUPS.items()
+            if name in [field.name for field in dataclasses.fields(cls)]
+        ]
+        place = found.setdefault(groups[0], {}) if groups else found
+        place[name] = value
+    return found
+
+
+def training_config(**values: Any) -> TrainingConfig:
+    """The same as a TrainingConfig, without a warm-up of the head unless asked for."""
+    return from_dict(TrainingConfig, training(**{"warmup_epochs": 0, **values}))
+
+
+OF_WORDS = {  # trained from the texts alone
     "xml_cnn": {
         "encoder": {
             "max_tokens": 32,
-            "width": 64,
+            "embedding_dim": 64,
             "filters": 64,
             "pools": 1,
-            "hidden": 128,
+            "hidden_dim": 128,
             "dropout": 0.1,
         },
-        "training": {"epochs": 20, "encoder_rate": 3e-3, "head_rate": 2e-2},
+        "training": training(epochs=20, encoder_lr=3e-3, head_lr=2e-2),
         "dropout": 0.1,
     },
     "label_attention": {
-        "encoder": {"name": "cnn", "max_tokens": 32, "width": 32, "dropout": 0.1},
-        "training": {"epochs": 60, "encoder_rate": 5e-3, "head_rate": 5e-3},
-        "hidden": (32,),
+        "encoder": {"type": "cnn", "max_tokens": 32, "embedding_dim": 32, "dropout": 0.1},
+        "training": training(epochs=60, encoder_lr=5e-3, head_lr=5e-3),
+        "hidden_dims": (32,),
         "dropout": 0.1,
     },
 }
@@ -42,16 +77,16 @@ def quick_settings(kind: str, **others: Any) -> dict[str, Any]:
 
 def neural() -> dict[str, Any]:
     return {
-        "encoder": {"name": tiny_bert(), "max_tokens": 32, "trainable_layers": -1},
-        "training": {"epochs": 20, "encoder_rate": 3e-3, "head_rate": 2e-2},
+        "encoder": {"name": tiny_bert(), "max_tokens": 32, "trainable_layers": None},
+        "training": training(epochs=20, encoder_lr=3e-3, head_lr=2e-2),
         "dropout": 0.1,
     }
 
 
 def xr_transformer() -> dict[str, Any]:
     return {
-        "encoder": {"name": tiny_bert(), "max_tokens": 32, "trainable_layers": -1},
-        "training": {"epochs": 3, "encoder_rate": 1e-3, "head_rate": 1e-2},
+        "encoder": {"name": tiny_bert(), "max_tokens": 32, "trainable_layers": None},
+        "training": training(epochs=3, encoder_lr=1e-3, head_lr=1e-2),
         "levels": {"arity": 4, "max_leaf": 3},
     }
 

@@ -82,7 +82,7 @@ class PublishedAplc:
 class Config:
     """A pretrained encoder; work goes to frequent labels, rare ones wait behind gates."""
 
-    encoder: Encoder = group(Pretrained)
+    encoder: Encoder = group(Pretrained, "what reads the texts")
     training: TrainingConfig = group(TrainingConfig)
     clusters: tuple[float, ...] = setting(
         (0.5, 0.5), "shares of the labels, by frequency: in the head, then in each tail"

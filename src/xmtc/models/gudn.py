@@ -44,7 +44,7 @@ SOME = 256  # texts or labels that are enough for an average
 class Config(lightxml.Config):
     """lightxml, trained with label texts too: for labels that say what they mean."""
 
-    encoder: Pretrained = group(Pretrained)
+    encoder: Pretrained = group(Pretrained, "what reads the texts")
     guides: GuideConfig = group(GuideConfig)
 
     def __post_init__(self) -> None:
@@ -82,7 +82,9 @@ class Gudn:
 
     def texts_of(self, labels: LabelSpace) -> list[str]:
         """What these labels say, as label texts were read in training."""
-        return label_texts(labels, self.config.guides.say, self.config.guides.underscores)
+        return label_texts(
+            labels, self.config.guides.label_text, self.config.guides.published.underscores
+        )
 
     def to_parts(self) -> Parts:
         """Everything needed to make this model again, the encoder and its tokenizer included."""

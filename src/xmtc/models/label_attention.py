@@ -71,7 +71,7 @@ class PublishedAttention:
 class Config:
     """Every label looks at its own words: shows its worth on long texts. Minutes to hours."""
 
-    encoder: BiLstmEncoder | CnnEncoder | Pretrained = group(BiLstmEncoder)
+    encoder: BiLstmEncoder | CnnEncoder | Pretrained = group(BiLstmEncoder, "what reads the texts")
     training: TrainingConfig = group(
         lambda: TrainingConfig(
             epochs=10,

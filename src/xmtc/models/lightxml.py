@@ -74,7 +74,7 @@ class PublishedLightXML:
 class Config:
     """A pretrained encoder: knows words that your texts never had. Minutes to hours."""
 
-    encoder: Encoder = group(Pretrained)
+    encoder: Encoder = group(Pretrained, "what reads the texts")
     training: TrainingConfig = group(TrainingConfig)
     dropout: float = setting(0.2, "dropout on the text vector")
     max_flat_labels: int = setting(32_000, "up to so many labels there are no clusters")

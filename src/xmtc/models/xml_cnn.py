@@ -30,7 +30,7 @@ KIND = "xml_cnn"
 class Config(lightxml.Config):
     """A small CNN over words, learned from your texts alone: a neural baseline. Minutes."""
 
-    encoder: XmlCnnEncoder = group(XmlCnnEncoder)
+    encoder: XmlCnnEncoder = group(XmlCnnEncoder, "what reads the texts")
     training: TrainingConfig = group(
         lambda: TrainingConfig(
             epochs=10,
