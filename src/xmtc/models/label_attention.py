@@ -326,9 +326,7 @@ def _label_tree(dataset: Dataset, config: Config) -> LabelTree:
         return LabelTree.flat(len(dataset.labels))
     _, features = tfidf.learn(dataset.texts, tfidf.TfidfConfig())
     arity = config.arity if config.levels > 1 else ONE_LEVEL
-    halves = TreeConfig(
-        arity=arity, max_leaf=config.max_leaf, published=PublishedTree(stop="gain")
-    )
+    halves = TreeConfig(arity=arity, max_leaf=config.max_leaf, published=PublishedTree(stop="gain"))
     described = pifa(features, dataset.relevant)
     parents = balanced_tree(described, halves, config.training.seed).parents
     top, *rest = parents[-config.levels - 1 :]
