@@ -17,6 +17,7 @@ prints the repository's statistics though its label file is LightXML's; they are
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -51,6 +52,20 @@ def published(name: str, train_texts: int, test_texts: int) -> list[Published]:
         for row in FIGURES
         if (_plain(row.dataset.name), row.dataset.train_texts, row.dataset.test_texts) == asked
     ]
+
+
+def relative_improvement(
+    metrics: Mapping[str, float], baseline: Mapping[str, float]
+) -> dict[str, float]:
+    """100 (m - b) / b for every metric both have: X-BERT's Table 4 with Parabel as baseline.
+
+    A metric for which the baseline scores 0 has no relative improvement and is left out.
+    """
+    return {
+        name: 100 * (value - baseline[name]) / baseline[name]
+        for name, value in metrics.items()
+        if baseline.get(name)
+    }
 
 
 def _plain(name: str) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from benchmarks.kit import Measurement
 from benchmarks.neural_tables import Cells, newest
+from benchmarks.published import relative_improvement
 from benchmarks.quality import xbert
 from benchmarks.quality._cells import KS
 from benchmarks.record import Record
 from benchmarks.tables import captions, claims_table, markdown, none_yet, short
-from xmtc.evaluation.report import relative_improvement
 
 
 def stages(found: Sequence[Record], plot: str) -> str:

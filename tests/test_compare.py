@@ -52,9 +52,11 @@ def test_different_labels_are_an_error_that_says_how_to_go_on(models):
 def test_errors_say_what_is_missing(models):
     with pytest.raises(ConfigError, match="expected two or more models to compare, got 1"):
         xmtc.compare({"good": models["good"]}, planted())
-    with pytest.raises(DataError, match="no text of the test data has a label"):
+    with pytest.raises(DataError, match="no text of the test set has a label"):
         xmtc.compare(models, Dataset.of(["a", "b"], [[], []]))
-    with pytest.raises(DataError, match=r"none of the 2 labels .* '17', is one of the 12"):
+    with pytest.raises(
+        DataError, match=r"none of the 2 labels of the test set, e.g. '17', is one of the"
+    ):
         xmtc.compare(models, Dataset.of(["a", "b"], [["17"], ["18"]]))
 
 

@@ -68,11 +68,11 @@ def deciles(ranking: Ranking, relevant: Any, trained_on: TrainedOn, k: int = 5) 
 
     Each part of the labels has a tenth of all labels that training texts carry.
     """
+    from xmtc.evaluation.measures import Measures
     from xmtc.evaluation.propensity import counts_of
-    from xmtc.evaluation.settings import Measures
-    from xmtc.evaluation.sums import add_up, evidence, hit_at
+    from xmtc.evaluation.sums import add_up, contributions, hit_at
 
-    sums = add_up(evidence(ranking, relevant, Measures(ks=(k,))))
+    sums = add_up(contributions(ranking, relevant, Measures(ks=(k,))))
     hits = sums.labels[hit_at(k)][0]
     counts = counts_of(trained_on, len(hits))[: len(hits)]
     order = np.argsort(-counts, kind="stable")

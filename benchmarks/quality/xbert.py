@@ -13,10 +13,10 @@ import numpy as np
 from benchmarks.kit import Claim, Measurement, Options, chosen, dataset, say, timed, with_texts
 from benchmarks.process import alone
 from benchmarks.processor import PRECISION
+from benchmarks.published import relative_improvement
 from benchmarks.quality import _cells, _figures
 from benchmarks.quality._cells import KS, Job
 from benchmarks.quality.xr_transformer import READ, read_job, taught_job
-from xmtc.evaluation.report import relative_improvement
 from xmtc.models import presets
 
 VECTORS = {"text": "label text", "pifa": "PIFA"}

@@ -7,10 +7,17 @@ from hypothesis import strategies as st
 
 from xmtc.core.arrays import csr_of_rows
 from xmtc.core.ranking import Ranking
-from xmtc.evaluation.bootstrap import paired_difference
+from xmtc.evaluation.bootstrap import differences
+from xmtc.evaluation.measures import Measures
 from xmtc.evaluation.report import evaluate_ranking
-from xmtc.evaluation.settings import Measures
-from xmtc.evaluation.sums import add_up, evidence, finish
+from xmtc.evaluation.sums import add_up, contributions, percentages
+
+
+def paired_difference(first, second, relevant, trained_on=None, **settings):
+    """What the first ranking has more than the second, on the same draws."""
+    measures = Measures(**settings)
+    sides = [contributions(side, relevant, measures, trained_on) for side in (second, first)]
+    return differences(sides, measures)[0]
 
 
 @settings(max_examples=20, deadline=None)
@@ -50,8 +57,8 @@ def test_a_draw_that_repeats_texts_equals_evaluating_the_repeated_texts(make_cas
     measures = Measures(threshold=0.3)
     rows = np.array([0, 0, 3, 7, 7, 7, 11])
     weights = np.bincount(rows, minlength=12)[None].astype(np.float64)
-    found = evidence(case.ranking, case.relevant, measures, case.trained_on)
-    drawn = finish(add_up(found, weights), measures)
+    found = contributions(case.ranking, case.relevant, measures, case.trained_on)
+    drawn = percentages(add_up(found, weights), measures)
     repeated = evaluate_ranking(
         Ranking(case.ranking.labels[rows], case.ranking.scores[rows]),
         case.relevant[rows],
@@ -84,7 +91,7 @@ def test_a_ranking_does_not_differ_from_itself(make_case, seed):
 
 
 def first_labels(won, lost, even):
-    """P@1 of a ranking beside another: right alone `won` times, wrong alone `lost` times."""
+    """P@1 of two rankings: the first is right alone `won` times, wrong alone `lost` times."""
     ours = np.array([0] * won + [1] * lost + [0] * even, np.int32)[:, None]
     theirs = np.array([1] * won + [0] * lost + [0] * even, np.int32)[:, None]
     scores = np.ones((len(ours), 1), np.float32)

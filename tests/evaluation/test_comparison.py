@@ -15,7 +15,7 @@ from xmtc.core.labels import LabelSpace
 from xmtc.core.ranking import Ranking
 from xmtc.evaluation.bootstrap import Difference
 from xmtc.evaluation.comparison import compare_rankings
-from xmtc.evaluation.html_report import page_of, verdict
+from xmtc.evaluation.html_report import html_report, verdict
 
 LABELS = 9
 K = 3
@@ -158,8 +158,8 @@ def test_more_resamples_than_chance_needs_tell_a_true_gain_from_none():
 
 @given(st.floats(-5, 5), st.floats(0, 5))
 def test_a_verdict_is_clear_only_where_the_interval_leaves_out_zero(middle, reach):
-    said = verdict("P@1", Difference(middle, middle - reach, middle + reach, 0.5, 0.5))
-    assert ("no clear change" in said) == (middle - reach <= 0 <= middle + reach)
+    words = verdict("P@1", Difference(middle, middle - reach, middle + reach, 0.5, 0.5))
+    assert ("no clear change" in words) == (middle - reach <= 0 <= middle + reach)
 
 
 class Tags(HTMLParser):
@@ -184,7 +184,7 @@ def test_names_and_texts_in_the_page_are_words_and_never_markup():
     rankings, truth, seen = case(7, texts=60, names=names)
     truth = Dataset([f"{name} text" for name in HOSTILE * 10], truth.relevant, truth.labels)
     found = compared({"<b>old</b>": rankings["old"], '"><img src=x>': rankings["new"]}, truth, seen)
-    page = page_of(found, METRICS, 20)
+    page = html_report(found, METRICS, 20)
     seen_tags = Tags()
     seen_tags.feed(page)
     assert not seen_tags.tags & {"script", "img", "iframe", "link", "object"}
@@ -198,12 +198,12 @@ def test_names_and_texts_in_the_page_are_words_and_never_markup():
 
 def test_a_page_without_examples_has_no_empty_sections():
     found = compared(*case(8))
-    assert "<h3>Texts</h3>" in page_of(found, METRICS, 1)
-    assert "<h3>Texts</h3>" not in page_of(found, METRICS, 0)
+    assert "<h3>Texts</h3>" in html_report(found, METRICS, 1)
+    assert "<h3>Texts</h3>" not in html_report(found, METRICS, 0)
 
 
 def test_the_page_asks_the_network_for_nothing():
-    page = page_of(compared(*case(8)), METRICS)
+    page = html_report(compared(*case(8)), METRICS)
     assert "://" not in page
     assert "default-src 'none'" in page
     assert page.count("<svg") == page.count("</svg>") >= 4

@@ -111,9 +111,9 @@ def test_every_average_equals_a_naive_loop(make_case, metric, naive, seed, k):
     case = make_case(seed)
     rows = zip(case.predicted, case.truth, strict=True)
     expected = [naive(row, truth, k) for row, truth in rows]
-    share = metric(hits_of(case.ranking, case.relevant, k=9), k)
-    np.testing.assert_allclose(share.above, expected, atol=1e-12)
-    assert share.value == pytest.approx(np.mean(expected), abs=1e-12)
+    fraction = metric(hits_of(case.ranking, case.relevant, k=9), k)
+    np.testing.assert_allclose(fraction.numerator, expected, atol=1e-12)
+    assert fraction.value == pytest.approx(np.mean(expected), abs=1e-12)
 
 
 @settings(deadline=None)
@@ -212,5 +212,5 @@ def test_no_texts_and_no_truth_give_zero():
 
 
 def test_another_number_of_texts_is_refused():
-    with pytest.raises(DataError, match="2 texts but the truth of 1"):
+    with pytest.raises(DataError, match="expected a ranking of 1 texts like the truth, got 2"):
         hits_of(Ranking.empty(2, 3), csr_of_rows([[0]], 1))

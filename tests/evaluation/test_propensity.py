@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from xmtc.core.dataset import TrainedOn
 from xmtc.core.errors import ConfigError
-from xmtc.evaluation.propensity import PRESETS, family_of, inverse_propensity
+from xmtc.evaluation.propensity import PRESETS, inverse_propensity
 
 TRAINED_ON = TrainedOn(1000, np.array([500, 100, 50, 10, 2, 0], np.int64))
 
@@ -40,26 +40,6 @@ def test_each_family_gives_the_specified_weights(family, constant, expected):
     np.testing.assert_allclose(weights, expected, atol=1e-8, rtol=0)
     assert (weights[-1] - 1) * b**a == pytest.approx(constant, abs=1e-9)
     assert (math.log(1000) - 1) * (b + 1) ** a == pytest.approx(constant, abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("name", "family"),
-    [
-        ("EURLex-4K", "default"),
-        ("Wiki10-31K", "default"),
-        ("AmazonCat-13K", "default"),
-        ("my own", "default"),
-        ("Amazon-670K", "amazon"),
-        ("Amazon-3M", "amazon"),
-        ("LF-AmazonTitles-131K", "amazon"),
-        ("WikiLSHTC-325K", "wikipedia"),
-        ("Wikipedia-500K", "wikipedia"),
-        ("Wiki-500K", "wikipedia"),
-        ("LF-WikiSeeAlso-320K", "wikipedia"),
-    ],
-)
-def test_a_data_set_belongs_to_its_family(name, family):
-    assert family_of(name) == family
 
 
 def test_labels_beyond_training_weigh_as_never_seen():

@@ -1,6 +1,5 @@
-"""Report: bands, batches, comparison with a baseline, and its form as plain values."""
+"""Report: bands, macro figures, and its form as plain values."""
 
-import itertools
 import json
 
 import numpy as np
@@ -12,9 +11,7 @@ from xmtc.core.arrays import csr_of_rows
 from xmtc.core.dataset import TrainedOn
 from xmtc.core.errors import ConfigError
 from xmtc.core.ranking import Ranking
-from xmtc.evaluation.report import evaluate_ranking, relative_improvement, report_of
-from xmtc.evaluation.settings import Measures
-from xmtc.evaluation.sums import Tally
+from xmtc.evaluation.report import evaluate_ranking
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -35,8 +32,8 @@ def test_coverage_and_macro_f1_equal_naive_counts(make_case, seed):
     report = evaluate_ranking(case.ranking, case.relevant, ks=(3,), threshold=0.5)
     pairs = []
     for row, scores, truth in zip(case.predicted, case.ranking.scores, case.truth, strict=True):
-        kept = {label for label, s in zip(row, scores, strict=True) if label >= 0 and s >= 0.5}
-        pairs.append((kept, truth))
+        above = {label for label, s in zip(row, scores, strict=True) if label >= 0 and s >= 0.5}
+        pairs.append((above, truth))
     assert report.metrics["macro F1"] == pytest.approx(naive_macro_f1(pairs))
     first = [list(dict.fromkeys(x for x in row if x >= 0))[:3] for row in case.predicted]
     hit = set().union(*(set(row) & t for row, t in zip(first, case.truth, strict=True)))
@@ -52,23 +49,6 @@ def test_all_figures_are_percentages(make_case, seed):
     parts = [band.recall | band.precision for band in report.bands]
     for figures in [report.metrics, *parts]:
         assert all(0 <= value <= 100 + 1e-9 for value in figures.values())
-
-
-@settings(deadline=None)
-@given(seeds, st.integers(0, 12), st.integers(0, 12))
-def test_adding_batches_equals_one_shot(make_case, seed, first, second):
-    case = make_case(seed)
-    cuts = sorted([0, first, second, 12])
-    measures = Measures(ks=(1, 4), threshold=0.4)
-    tally = Tally(measures, case.trained_on)
-    for start, stop in itertools.pairwise(cuts):
-        part = Ranking(case.ranking.labels[start:stop], case.ranking.scores[start:stop])
-        tally.add(part, case.relevant[start:stop])
-    whole = evaluate_ranking(case.ranking, case.relevant, case.trained_on, ks=(1, 4), threshold=0.4)
-    streamed = report_of(tally)
-    assert streamed.metrics == pytest.approx(whole.metrics, abs=1e-9)
-    assert streamed.to_dict()["bands"] == whole.to_dict()["bands"]
-    assert streamed.texts == whole.texts == 12
 
 
 @settings(deadline=None)
@@ -117,10 +97,6 @@ def test_without_training_counts_there_is_no_propensity_and_there_are_no_bands(m
     assert not any(name.startswith("PS") for name in report.metrics)
 
 
-def test_a_tally_of_nothing_reports_nothing():
-    assert report_of(Tally()).metrics == {}
-
-
 def test_truth_columns_beyond_the_model_are_misses():
     ranking = Ranking(np.array([[0]], np.int32), np.ones((1, 1), np.float32))
     report = evaluate_ranking(ranking, csr_of_rows([[0, 3]], 4), TrainedOn(9, np.array([9])))
@@ -135,19 +111,3 @@ def test_a_misspelt_setting_is_explained(make_case):
         evaluate_ranking(case.ranking, case.relevant, ks=())
     with pytest.raises(ConfigError, match="torso_up_to"):
         evaluate_ranking(case.ranking, case.relevant, tail_up_to=60)
-
-
-def test_relative_improvement_is_table_4_of_xbert():
-    parabel = {"P@1": 60.91, "P@3": 41.33, "P@5": 31.67}
-    xbert = relative_improvement({"P@1": 67.80, "P@3": 46.52, "P@5": 35.73}, parabel)
-    assert {name: round(value, 2) for name, value in xbert.items()} == {
-        "P@1": 11.31,
-        "P@3": 12.56,
-        "P@5": 12.82,
-    }
-    fasttext = relative_improvement({"P@1": 32.58, "P@3": 23.00, "P@5": 18.60}, parabel)
-    assert [round(value, 2) for value in fasttext.values()] == [-46.51, -44.35, -41.27]
-
-
-def test_relative_improvement_skips_what_cannot_be_compared():
-    assert relative_improvement({"P@1": 5.0, "R@1": 5.0}, {"P@1": 0.0}) == {}

@@ -217,9 +217,9 @@ def test_a_run_leaves_a_log_and_curves(tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "run/log.jsonl").read_text().splitlines()]
     assert [line["loss"] for line in lines if "loss" in line]
     assert [line["P@5"] for line in lines if "P@5" in line] == [1.0, 2.0, 3.0]
-    assert (tmp_path / "run/curves.png").read_bytes()[:4] == b"\x89PNG"
+    assert (tmp_path / "run/curves.svg").read_text().startswith("<svg")
     run.tidy(tmp_path / "run")
-    assert {path.name for path in (tmp_path / "run").iterdir()} == {"log.jsonl", "curves.png"}
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {"log.jsonl", "curves.svg"}
 
 
 def test_the_bar_says_loss_quality_speed_and_time_to_the_end(monkeypatch):
@@ -240,7 +240,7 @@ def test_the_bar_says_loss_quality_speed_and_time_to_the_end(monkeypatch):
     assert not any("P@5" in note for note in first)  # nothing is measured yet
     assert all("P@5 12.5" in note for note in second)
     ends = [note.rsplit(", ", 1)[1] for note in first + second]
-    assert ends == [f"0:00:{seconds:02d} to the end" for seconds in range(11, -1, -1)]
+    assert ends == [f"0:00:{seconds:02d} left" for seconds in range(11, -1, -1)]
 
 
 def test_tensorboard_gets_every_figure_where_it_is_installed(tmp_path, monkeypatch):

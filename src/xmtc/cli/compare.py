@@ -128,9 +128,9 @@ def _short_names(models: tuple[str, ...]) -> list[str]:
 
 
 def _write(found: Comparison, path: str, most: int) -> None:
-    from xmtc.evaluation.html_report import page_of
+    from xmtc.evaluation.html_report import html_report
 
-    Path(path).write_text(page_of(found, _shown(found), most), encoding="utf-8")
+    Path(path).write_text(html_report(found, _shown(found), most), encoding="utf-8")
 
 
 def _shown(found: Comparison) -> list[str]:
@@ -149,7 +149,7 @@ def _print(found: Comparison, top: int) -> None:
 
 
 def _print_bands(found: Comparison, model: str) -> None:
-    from xmtc.evaluation.html_report import beside
+    from xmtc.evaluation.html_report import side_by_side
 
     versus = found.versus[model].bands
     first = found.models[0]
@@ -160,7 +160,7 @@ def _print_bands(found: Comparison, model: str) -> None:
             mine.name,
             f"{mine.positives:,}",
             *(
-                beside(mine.recall[recall], other.recall[recall], versus[mine.name])
+                side_by_side(mine.recall[recall], other.recall[recall], versus[mine.name])
                 if mine.positives
                 else NOTHING * 4
             ),

@@ -9,7 +9,7 @@ import click
 
 from xmtc.cli.data_options import read, reading_options
 from xmtc.cli.output import counted, json_option, print_json, print_table
-from xmtc.core.errors import DataError
+from xmtc.core.errors import ConfigError, DataError
 
 MARKS = {"error": "✗", "warning": "!", "note": "·"}
 
@@ -22,7 +22,7 @@ def command() -> None:
 @command.command("doctor")
 @click.argument("file", type=click.Path())
 @click.argument("test", type=click.Path(), required=False)
-@click.option("--plot", type=click.Path(), help="Where to draw label frequencies, as PNG.")
+@click.option("--plot", type=click.Path(), help="Draw label frequencies to this .svg file.")
 @reading_options
 @json_option
 def doctor(file: str, test: str | None, plot: str | None, as_json: bool, **reading: Any) -> None:
@@ -32,14 +32,15 @@ def doctor(file: str, test: str | None, plot: str | None, as_json: bool, **readi
     names that differ only in case or spaces. Texts are counted from 1.
     """
     from xmtc.data.doctor import examine
-    from xmtc.evaluation.plots import label_frequency_plot, require_plots
+    from xmtc.evaluation.pictures import label_frequency
 
-    if plot:
-        require_plots()
+    if plot and Path(plot).suffix != ".svg":
+        raise ConfigError(f"--plot draws SVG: expected a file name ending in .svg, got {plot}.")
     dataset = read(file, "train", **reading)
     diagnosis = examine(dataset, read(test, "test", **reading) if test else None)
     if plot:
-        label_frequency_plot(diagnosis.label_counts, Path(plot), Path(file).name)
+        picture = label_frequency(diagnosis.label_counts, Path(file).name)
+        Path(plot).write_text(picture, encoding="utf-8")
     if as_json:
         print_json(diagnosis.to_dict())
         return

@@ -1,4 +1,4 @@
-"""Comparison: where rankings of the same texts differ, and whether that could be chance."""
+"""Comparison: where rankings of the same texts differ, and whether a difference is significant."""
 
 from __future__ import annotations
 
@@ -13,28 +13,35 @@ from xmtc.core.config import from_dict
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.ranking import NO_LABEL, Ranking
 from xmtc.evaluation.bootstrap import PAIRED_RESAMPLES, Difference, differences
-from xmtc.evaluation.frequency_bands import BANDS, Band, band_ends, bands_of, in_band
+from xmtc.evaluation.frequency_bands import BANDS, Band, band_ranges, bands_of
 from xmtc.evaluation.hits import hits_of
-from xmtc.evaluation.metrics import Share
+from xmtc.evaluation.measures import Measures
+from xmtc.evaluation.metrics import Fraction
 from xmtc.evaluation.propensity import counts_of
-from xmtc.evaluation.settings import Measures
-from xmtc.evaluation.sums import RELEVANT, Evidence, add_up, evidence, finish, hit_at
+from xmtc.evaluation.sums import (
+    RELEVANT,
+    Contributions,
+    add_up,
+    contributions,
+    hit_at,
+    percentages,
+)
 
 EXCERPT = 200  # letters of a text that are shown
 
 
 @dataclass(frozen=True)
 class Versus:
-    """One ranking beside the first: what it has more. `k` is the last of the cut-offs."""
+    """One ranking minus the first. k is the largest cut-off."""
 
     metrics: dict[str, Difference]
     bands: dict[str, Difference]  # of recall@k of head, torso, tail and unseen labels
     both_right: int  # texts whose first label is relevant in both rankings
     neither_right: int
-    won: Longs  # texts of which only this ranking has the first label right, clearest first
-    lost: Longs  # only the first ranking
-    gained: Longs  # (labels,) in how many texts only this ranking has the label among its k
-    missed: Longs  # (labels,) only the first ranking
+    won: Longs  # texts whose first label only this ranking has right, largest lead first
+    lost: Longs  # the same for the first ranking
+    gained: Longs  # (labels,) texts for which only this ranking has the label among its first k
+    missed: Longs  # (labels,) the same for the first ranking
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ class Example:
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Several rankings of the same texts; the first is what the others are compared with."""
+    """Several rankings of the same texts; the others are compared with the first."""
 
     rankings: dict[str, Ranking]  # by name of the model
     truth: Dataset
@@ -68,52 +75,49 @@ class Comparison:
     measures: Measures
     metrics: dict[str, dict[str, float]]  # percent, by model and metric
     bands: dict[str, tuple[Band, ...]]
-    versus: dict[str, Versus]  # by model, all but the first
+    versus: dict[str, Versus]  # by model, except the first
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Their names, in the order given."""
+        """Names in the order given."""
         return tuple(self.rankings)
 
     @property
     def k(self) -> int:
-        """How many labels of each text are looked at."""
+        """The largest cut-off."""
         return max(self.measures.ks)
 
-    def labels(self, model: str, most: int) -> tuple[list[Label], list[Label]]:
+    def labels(self, model: str, limit: int) -> tuple[list[Label], list[Label]]:
         """The labels that the model gains most on, and those that it loses most on."""
         change = self.versus[model].gained - self.versus[model].missed
-        order = np.argsort(-change, kind="stable")
-        gained = [label for label in order[:most].tolist() if change[label] > 0]
-        lost = [label for label in order[::-1][:most].tolist() if change[label] < 0]
-        return [self._label(model, label) for label in gained], [
-            self._label(model, label) for label in lost
-        ]
+        order = np.argsort(-change, kind="stable").tolist()
+        gained = [self._label(model, label) for label in order[:limit] if change[label] > 0]
+        lost = [self._label(model, label) for label in order[::-1][:limit] if change[label] < 0]
+        return gained, lost
 
-    def examples(self, model: str, most: int) -> tuple[list[Example], list[Example]]:
+    def examples(self, model: str, limit: int) -> tuple[list[Example], list[Example]]:
         """Texts that only the model gets right, and texts that only the first gets right."""
         versus = self.versus[model]
-        won, lost = (rows[:most].tolist() for rows in (versus.won, versus.lost))
-        return [self._example(model, row) for row in won], [
-            self._example(model, row) for row in lost
-        ]
+        won = [self._example(model, row) for row in versus.won[:limit].tolist()]
+        lost = [self._example(model, row) for row in versus.lost[:limit].tolist()]
+        return won, lost
 
-    def to_dict(self, most: int = 10) -> dict[str, Any]:
-        """Plain values for JSON, with `most` labels and texts of each kind."""
+    def to_dict(self, limit: int = 10) -> dict[str, Any]:
+        """Plain values for JSON, with at most `limit` labels and texts of each kind."""
         return {
             "texts": len(self.truth),
             "models": list(self.models),
             "metrics": self.metrics,
             "bands": {name: [asdict(band) for band in bands] for name, bands in self.bands.items()},
-            "versus": {name: self._plain(name, most) for name in self.versus},
+            "versus": {name: self._versus_dict(name, limit) for name in self.versus},
             "resamples": self.measures.resamples,
             "confidence": self.measures.confidence,
         }
 
-    def _plain(self, model: str, most: int) -> dict[str, Any]:
+    def _versus_dict(self, model: str, limit: int) -> dict[str, Any]:
         versus = self.versus[model]
-        labels = self.labels(model, most)
-        examples = self.examples(model, most)
+        gained, lost = self.labels(model, limit)
+        texts_won, texts_lost = self.examples(model, limit)
         return {
             "baseline": self.models[0],
             "metrics": {name: asdict(each) for name, each in versus.metrics.items()},
@@ -124,10 +128,10 @@ class Comparison:
                 "only_baseline": len(versus.lost),
                 "neither": versus.neither_right,
             },
-            "labels_gained": [asdict(label) for label in labels[0]],
-            "labels_lost": [asdict(label) for label in labels[1]],
-            "texts_won": [asdict(example) for example in examples[0]],
-            "texts_lost": [asdict(example) for example in examples[1]],
+            "labels_gained": [asdict(label) for label in gained],
+            "labels_lost": [asdict(label) for label in lost],
+            "texts_won": [asdict(example) for example in texts_won],
+            "texts_lost": [asdict(example) for example in texts_lost],
         }
 
     def _label(self, model: str, label: int) -> Label:
@@ -167,79 +171,62 @@ def compare_rankings(
     after theirs. settings: those of `Measures`; 1000 resamples when not given.
     """
     measures = from_dict(Measures, {"resamples": PAIRED_RESAMPLES, **settings})
-    found = {
-        name: evidence(ranking, truth.relevant, measures, trained_on)
+    parts = {
+        name: contributions(ranking, truth.relevant, measures, trained_on)
         for name, ranking in rankings.items()
     }
-    sums = {name: add_up(each) for name, each in found.items()}
-    return Comparison(
-        dict(rankings),
-        truth,
-        trained_on,
-        measures,
-        {
-            name: {metric: float(value[0]) for metric, value in finish(each, measures).items()}
-            for name, each in sums.items()
-        },
-        {name: bands_of(each, trained_on, measures) for name, each in sums.items()},
-        _all_versus(rankings, found, trained_on, measures),
-    )
-
-
-def _all_versus(
-    rankings: Mapping[str, Ranking],
-    found: Mapping[str, Evidence],
-    trained_on: TrainedOn,
-    measures: Measures,
-) -> dict[str, Versus]:
-    first, *others = rankings
-    relevant = found[first].labels[RELEVANT]
-    right = {name: hits_of(ranking, relevant, k=1).hit[:, 0] for name, ranking in rankings.items()}
-    hits = {name: each.labels[hit_at(max(measures.ks))] for name, each in found.items()}
-    banded = [_with_bands(each, trained_on, measures) for each in found.values()]
-    changes = zip(others, differences(banded, measures), strict=True)
-    return {
-        name: _versus(change, (right[first], right[name]), hits[name] - hits[first])
-        for name, change in changes
+    sums = {name: add_up(each) for name, each in parts.items()}
+    metrics = {
+        name: {metric: float(value[0]) for metric, value in percentages(each, measures).items()}
+        for name, each in sums.items()
     }
+    bands = {name: bands_of(each, trained_on, measures) for name, each in sums.items()}
+
+    first, *others = rankings
+    relevant = parts[first].labels[RELEVANT]
+    right = {name: hits_of(ranking, relevant, k=1).hit[:, 0] for name, ranking in rankings.items()}
+    hits = {name: each.labels[hit_at(max(measures.ks))] for name, each in parts.items()}
+    with_bands = [_with_bands(each, trained_on, measures) for each in parts.values()]
+    versus = {
+        name: _versus(change, right[first], right[name], hits[name] - hits[first])
+        for name, change in zip(others, differences(with_bands, measures), strict=True)
+    }
+    return Comparison(dict(rankings), truth, trained_on, measures, metrics, bands, versus)
 
 
-def _versus(change: dict[str, Difference], right: tuple[Bools, Bools], moved: Csr) -> Versus:
-    """right: (texts,) whether the first label is, of the first ranking and of this one.
+def _versus(change: dict[str, Difference], before: Bools, after: Bools, moved: Csr) -> Versus:
+    """What changed from the first ranking to this one.
+
+    before, after: (texts,) whether the first label is right.
     moved: (texts, labels) 1 where only this ranking has the label, -1 where only the first.
     """
-    before, after = right
     lead = np.asarray(moved.sum(axis=1)).ravel()
+    labels = moved.shape[1]
     return Versus(
         {name: each for name, each in change.items() if name not in BANDS},
         {name: change[name] for name in BANDS},
-        int((before & after).sum()),
-        int((~before & ~after).sum()),
-        _clearest(after & ~before, lead),
-        _clearest(before & ~after, -lead),
-        _count(moved, 1),
-        _count(moved, -1),
+        both_right=int((before & after).sum()),
+        neither_right=int((~before & ~after).sum()),
+        won=_by_lead(after & ~before, lead),
+        lost=_by_lead(before & ~after, -lead),
+        gained=np.bincount(moved.indices[moved.data == 1], minlength=labels),
+        missed=np.bincount(moved.indices[moved.data == -1], minlength=labels),
     )
 
 
-def _with_bands(found: Evidence, trained_on: TrainedOn, measures: Measures) -> Evidence:
-    """Recall@k of each band as what every text adds to it, so that the bootstrap can draw it."""
-    relevant = found.labels[RELEVANT]
-    hit = found.labels[hit_at(max(measures.ks))]
+def _with_bands(parts: Contributions, trained_on: TrainedOn, measures: Measures) -> Contributions:
+    """Recall@k of each band as one more metric, so that the bootstrap draws it too."""
+    relevant = parts.labels[RELEVANT]
+    hit = parts.labels[hit_at(max(measures.ks))]
     counts = counts_of(trained_on, relevant.shape[1])[: relevant.shape[1]]
-    bands = {}
-    for band, fewest, most in band_ends(measures):
-        inside = in_band(counts, fewest, most).astype(np.float64)
-        bands[band] = Share(hit @ inside, relevant @ inside)
-    return Evidence(found.texts, found.shares | bands, found.labels)
+    fractions = dict(parts.fractions)
+    for band in band_ranges(measures):
+        inside = band.holds(counts).astype(np.float64)
+        fractions[band.name] = Fraction(hit @ inside, relevant @ inside)
+    return Contributions(parts.texts, fractions, parts.labels)
 
 
-def _clearest(rows: Bools, lead: Array) -> Longs:
+def _by_lead(rows: Bools, lead: Array) -> Longs:
     """The texts where `rows` holds, largest lead first."""
     places = np.flatnonzero(rows)
     return np.asarray(places[np.argsort(-lead[places], kind="stable")], np.int64)
-
-
-def _count(moved: Csr, value: int) -> Longs:
-    """(labels,) in how many texts each label moved this way."""
-    return np.bincount(moved.indices[moved.data == value], minlength=moved.shape[1])

@@ -35,17 +35,17 @@ class Hits:
 
     @property
     def k(self) -> int:
-        """How many places each row has."""
+        """Places in a row."""
         return int(self.labels.shape[1])
 
     @cached_property
     def relevant_counts(self) -> Longs:
-        """(texts,) how many labels each text should get."""
+        """(texts,) relevant labels of each text."""
         return np.asarray(np.diff(self.relevant.indptr), np.int64)
 
     @cached_property
     def returned_counts(self) -> Longs:
-        """(texts,) how many labels each text did get."""
+        """(texts,) returned labels of each text."""
         return np.asarray((self.labels != NO_LABEL).sum(axis=1), np.int64)
 
     def found(self, k: int) -> Longs:
@@ -61,13 +61,18 @@ def hits_of(ranking: Ranking, relevant: Csr, k: int | None = None) -> Hits:
     """
     if relevant.shape[0] != len(ranking):
         raise DataError(
-            f"a ranking of {len(ranking)} texts but the truth of {relevant.shape[0]}. "
+            f"expected a ranking of {relevant.shape[0]} texts like the truth, got {len(ranking)}. "
             "Rank and evaluate the same texts."
         )
-    truth = _without_zeros(relevant)
+    truth = relevant if relevant.has_canonical_format else as_csr(relevant.copy())
+    if not np.all(truth.data):
+        truth = truth.copy()
+        truth.eliminate_zeros()
     labels = _distinct(ranking.labels)
     if k is not None:
-        labels = _cut(labels, k)
+        first = labels[:, :k]
+        labels = np.full((len(first), k), NO_LABEL, np.int32)
+        labels[:, : first.shape[1]] = first
     return Hits(labels, _is_relevant(labels, truth), truth)
 
 
@@ -92,13 +97,6 @@ def _distinct(labels: Ints) -> Ints:
     return np.take_along_axis(padded, present_first, axis=1).astype(np.int32)
 
 
-def _cut(labels: Ints, k: int) -> Ints:
-    places = np.full((len(labels), k), NO_LABEL, np.int32)
-    width = min(k, labels.shape[1])
-    places[:, :width] = labels[:, :width]
-    return places
-
-
 def _is_relevant(labels: Ints, truth: Csr) -> Bools:
     """One binary search per place among (text, label) keys: nothing of size texts x labels."""
     columns = truth.shape[1]
@@ -108,12 +106,3 @@ def _is_relevant(labels: Ints, truth: Csr) -> Bools:
     nearest = np.append(keys, -2)[np.searchsorted(keys, asked)]
     is_relevant: Bools = nearest == asked
     return is_relevant
-
-
-def _without_zeros(relevant: Csr) -> Csr:
-    truth = relevant if relevant.has_canonical_format else as_csr(relevant.copy())
-    if np.all(truth.data):
-        return truth
-    truth = truth.copy()
-    truth.eliminate_zeros()
-    return truth

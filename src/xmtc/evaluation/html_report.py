@@ -1,16 +1,16 @@
-"""Page: a comparison as one HTML file that opens from disk and asks no network for anything."""
+"""HTML report: a comparison as one file that opens from disk and loads nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from xmtc.evaluation import svg
+from xmtc.core.svg import escaped
+from xmtc.evaluation import pictures
 from xmtc.evaluation.bootstrap import Difference
 from xmtc.evaluation.comparison import Comparison, Example, Label
-from xmtc.evaluation.svg import escaped
 
-# The browser itself is told to fetch nothing and to run nothing.
+# The browser is told to fetch nothing and to run nothing.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:760px;margin:2em auto;padding:0 1em;color:#222}
@@ -25,11 +25,14 @@ margin-right:.4em}
 """
 
 
-def page_of(comparison: Comparison, metrics: Sequence[str], most: int = 10) -> str:
-    """The whole file; `metrics` are those in the tables, `most` how many labels and texts."""
+def html_report(comparison: Comparison, metrics: Sequence[str], limit: int = 10) -> str:
+    """The whole file.
+
+    metrics: rows of the tables. limit: labels and texts shown of each kind, at most.
+    """
     models = [escaped(name) for name in comparison.models]
     title = f"xmtc compare: {', '.join(models)}"
-    sections = [_section(comparison, name, metrics, most) for name in comparison.versus]
+    sections = [_section(comparison, name, metrics, limit) for name in comparison.versus]
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
@@ -51,12 +54,17 @@ def summary(comparison: Comparison) -> str:
 
 
 def verdict(name: str, difference: Difference) -> str:
-    """What a difference says, in words: better, worse, or not to be told apart."""
-    said = "better" if difference.low > 0 else "worse" if difference.high < 0 else "no clear change"
-    return f"{name}: {said}, {difference}, p = {difference.p:.3f}"
+    """A difference in words: better, worse or no clear change."""
+    words = "no clear change"
+    if difference.low > 0:
+        words = "better"
+    elif difference.high < 0:
+        words = "worse"
+    return f"{name}: {words}, {difference}, p = {difference.p:.3f}"
 
 
-def _section(comparison: Comparison, model: str, metrics: Sequence[str], most: int) -> str:
+def _section(comparison: Comparison, model: str, metrics: Sequence[str], limit: int) -> str:
+    """One model compared with the first."""
     versus = comparison.versus[model]
     first = comparison.models[0]
     k = comparison.k
@@ -66,44 +74,38 @@ def _section(comparison: Comparison, model: str, metrics: Sequence[str], most: i
         f"only {first}": len(versus.lost),
         "neither": versus.neither_right,
     }
-    shown = [(name, versus.metrics[name]) for name in metrics]
-    return "\n".join(
-        [
-            f"<h2>{escaped(model)} beside {escaped(first)}</h2>",
-            f"<p>{verdict(f'P@{k}', versus.metrics[f'P@{k}'])}</p>",
-            _whiskers(shown),
-            _table(*metric_table(comparison, model, metrics)),
-            "<h3>By label frequency</h3>",
-            f"<p>Change of recall at {k}, by how often training saw the label.</p>",
-            _whiskers(
-                (band.name, versus.bands[band.name])
-                for band in comparison.bands[first]
-                if band.positives
-            ),
-            "<h3>Whose first label is right</h3>",
-            svg.shares(texts),
-            *(_labels_and_texts(comparison, model, most) if most else ()),
-        ]
-    )
-
-
-def _labels_and_texts(comparison: Comparison, model: str, most: int) -> Iterable[str]:
-    gained, lost = comparison.labels(model, most)
-    won, given_away = comparison.examples(model, most)
-    return [
-        "<h3>Labels</h3>",
-        "<p>In how many texts only one of the two has the label among its first "
-        f"{comparison.k}.</p>",
-        _labels("Gained most", gained),
-        _labels("Lost most", lost),
-        "<h3>Texts</h3>",
-        *_examples(f"Only {model} is right", won),
-        *_examples(f"Only {comparison.models[0]} is right", given_away),
+    lines = [
+        f"<h2>{escaped(model)} compared with {escaped(first)}</h2>",
+        f"<p>{verdict(f'P@{k}', versus.metrics[f'P@{k}'])}</p>",
+        _whiskers((name, versus.metrics[name]) for name in metrics),
+        _table(*metric_table(comparison, model, metrics)),
+        "<h3>By label frequency</h3>",
+        f"<p>Change of recall at {k}, by training texts of the label.</p>",
+        _whiskers(
+            (band.name, versus.bands[band.name])
+            for band in comparison.bands[first]
+            if band.positives
+        ),
+        "<h3>First label right</h3>",
+        pictures.shares(texts),
     ]
+    if limit:
+        gained, lost = comparison.labels(model, limit)
+        texts_won, texts_lost = comparison.examples(model, limit)
+        lines += [
+            "<h3>Labels</h3>",
+            f"<p>Texts for which only one of the two has the label among its first {k}.</p>",
+            _labels("Gained most", gained),
+            _labels("Lost most", lost),
+            "<h3>Texts</h3>",
+            *_examples(f"Only {model} is right", texts_won),
+            *_examples(f"Only {first} is right", texts_lost),
+        ]
+    return "\n".join(lines)
 
 
 def _whiskers(rows: Iterable[tuple[str, Difference]]) -> str:
-    return svg.whiskers(
+    return pictures.whiskers(
         [(name, each.low, each.estimate, each.high) for name, each in rows], "points"
     )
 
@@ -116,17 +118,19 @@ def metric_table(
     versus = comparison.versus[model]
     before = comparison.metrics[first]
     after = comparison.metrics[model]
-    rows = [[name, *beside(before[name], after[name], versus.metrics[name])] for name in metrics]
+    rows = [
+        [name, *side_by_side(before[name], after[name], versus.metrics[name])] for name in metrics
+    ]
     return ["percent", first, model, "difference", "p"], rows
 
 
-def beside(before: float, after: float, difference: Difference) -> list[str]:
-    """Two figures, what the second has more, and whether that could be chance."""
+def side_by_side(before: float, after: float, difference: Difference) -> list[str]:
+    """Two figures, their difference and its p value."""
     return [f"{before:.2f}", f"{after:.2f}", str(difference), f"{difference.p:.3f}"]
 
 
 def label_table(labels: Sequence[Label]) -> tuple[list[str], list[list[str]]]:
-    """Columns and rows of labels that were gained or lost."""
+    """Columns and rows: labels that were gained or lost."""
     rows = [
         [
             each.name,
@@ -148,9 +152,8 @@ def _bands(comparison: Comparison) -> str:
         if band.positives
     }
     return (
-        f"<h2>By label frequency</h2><p>Which part of the relevant labels is among the first "
-        f"{comparison.k}, by how often training saw the label (in brackets: how many there are to "
-        f"find).</p>{svg.bars(groups)}"
+        f"<h2>By label frequency</h2><p>Recall at {comparison.k}, percent, by training texts of "
+        f"the label (in brackets: relevant labels of the test texts).</p>{pictures.bars(groups)}"
     )
 
 

@@ -1,8 +1,8 @@
-"""The metrics of the field, each as what one text adds above and below a fraction line.
+"""The metrics of the field, each as what one text adds to a numerator and a denominator.
 
-A metric is the sum above over the sum below. For a plain average the sum below counts texts; for
-PSP, PSnDCG and micro F1 it is what the best possible ranking would get. Batches and bootstrap
-samples only add up other texts. A text without relevant labels adds 0 above.
+For a plain average the denominator counts texts; for PSP, PSnDCG and micro F1 it is what the best
+possible ranking would get. A bootstrap sample only adds up other texts. A text without relevant
+labels adds 0 to the numerator.
 """
 
 from __future__ import annotations
@@ -19,65 +19,65 @@ Convention: TypeAlias = Literal["pyxclib", "attentionxml"]
 
 
 @dataclass(frozen=True)
-class Share:
+class Fraction:
     """What each text adds to a metric."""
 
-    above: Doubles  # (texts,)
-    below: Doubles  # (texts,)
+    numerator: Doubles  # (texts,)
+    denominator: Doubles  # (texts,)
 
     @property
     def value(self) -> float:
         """The metric, 0 to 1."""
-        return float(ratio(self.above.sum(), self.below.sum()))
+        return float(ratio(self.numerator.sum(), self.denominator.sum()))
 
 
-def precision(hits: Hits, k: int) -> Share:
+def precision(hits: Hits, k: int) -> Fraction:
     """P@k: relevant labels among the first k, over k even where fewer were returned."""
     return _average(hits.found(k) / k)
 
 
-def recall(hits: Hits, k: int) -> Share:
-    """R@k: which part of a text's relevant labels is among the first k."""
+def recall(hits: Hits, k: int) -> Fraction:
+    """R@k: share of a text's relevant labels among the first k."""
     return _average(ratio(hits.found(k), hits.relevant_counts))
 
 
-def r_precision(hits: Hits, k: int) -> Share:
+def r_precision(hits: Hits, k: int) -> Fraction:
     """RP@k: relevant labels among the first k, over as many as there can be (Chalkidis et al.)."""
     return _average(ratio(hits.found(k), np.minimum(k, hits.relevant_counts)))
 
 
-def ndcg(hits: Hits, k: int) -> Share:
+def ndcg(hits: Hits, k: int) -> Fraction:
     """nDCG@k: hits discounted by log2(place + 1), over the same of a perfect ranking."""
     gained = hits.hit[:, :k] @ discounts(hits.k)[:k]
     return _average(ratio(gained, _full_discount(hits, k)))
 
 
-def psp(gains: Gains, k: int) -> Share:
+def psp(gains: Gains, k: int) -> Fraction:
     """PSP@k: inverse propensities of the hits, over those of the best possible k labels."""
-    return Share(gains.got[:, :k].sum(axis=1) / k, gains.best[:, :k].sum(axis=1) / k)
+    return Fraction(gains.got[:, :k].sum(axis=1) / k, gains.best[:, :k].sum(axis=1) / k)
 
 
-def psndcg(gains: Gains, hits: Hits, k: int, convention: Convention = "pyxclib") -> Share:
+def psndcg(gains: Gains, hits: Hits, k: int, convention: Convention = "pyxclib") -> Fraction:
     """PSnDCG@k. pyxclib divides each text by its full discount first, AttentionXML does not."""
     discount = discounts(hits.k)[:k]
     got = gains.got[:, :k] @ discount
     best = gains.best[:, :k] @ discount
     if convention == "attentionxml":
-        return Share(got, best)
+        return Fraction(got, best)
     full = _full_discount(hits, k)
-    return Share(ratio(got, full), ratio(best, full))
+    return Fraction(ratio(got, full), ratio(best, full))
 
 
-def sample_f1(hits: Hits) -> Share:
+def sample_f1(hits: Hits) -> Fraction:
     """F1 of each text's returned labels, averaged; 0 for a text with neither side."""
     total = hits.returned_counts + hits.relevant_counts
     return _average(ratio(2 * hits.found(hits.k), total))
 
 
-def micro_f1(hits: Hits) -> Share:
+def micro_f1(hits: Hits) -> Fraction:
     """F1 of all (text, label) pairs together."""
     total = hits.returned_counts + hits.relevant_counts
-    return Share((2 * hits.found(hits.k)).astype(np.float64), total.astype(np.float64))
+    return Fraction((2 * hits.found(hits.k)).astype(np.float64), total.astype(np.float64))
 
 
 def macro_f1(found: Array, returned: Array, relevant: Array) -> Array:
@@ -90,7 +90,7 @@ def macro_f1(found: Array, returned: Array, relevant: Array) -> Array:
 
 
 def coverage(found: Array, relevant: Array) -> Array:
-    """Which part of the distinct relevant labels was hit at least once. (..., labels) -> (...,)."""
+    """Share of the distinct relevant labels with at least one hit. (..., labels) -> (...,)."""
     return ratio((found > 0).sum(axis=-1), (relevant > 0).sum(axis=-1))
 
 
@@ -112,8 +112,8 @@ def gains_of(hits: Hits, weights: Doubles) -> Gains:
     heaviest_first = heavy[np.lexsort((-heavy, rows))]
     place = np.arange(truth.nnz) - truth.indptr[rows]
     best = np.zeros((len(hits), hits.k))
-    kept = place < hits.k
-    best[rows[kept], place[kept]] = heaviest_first[kept]
+    within = place < hits.k
+    best[rows[within], place[within]] = heaviest_first[within]
     return Gains(got, best)
 
 
@@ -122,10 +122,10 @@ def discounts(k: int) -> Doubles:
     return np.asarray(1 / np.log2(np.arange(2, k + 2)), np.float64)
 
 
-def ratio(above: Array | float, below: Array | float) -> Array:
-    """above / below, and 0 where there is nothing below."""
-    above = np.asarray(above, np.float64)
-    below = np.asarray(below, np.float64)
+def ratio(numerator: Array | float, denominator: Array | float) -> Array:
+    """numerator / denominator, and 0 where the denominator is 0."""
+    above = np.asarray(numerator, np.float64)
+    below = np.asarray(denominator, np.float64)
     return np.divide(above, below, out=np.zeros(above.shape), where=below > 0)
 
 
@@ -135,5 +135,5 @@ def _full_discount(hits: Hits, k: int) -> Doubles:
     return np.asarray(running[np.minimum(k, hits.relevant_counts)], np.float64)
 
 
-def _average(values: Array) -> Share:
-    return Share(np.asarray(values, np.float64), np.ones(len(values)))
+def _average(values: Array) -> Fraction:
+    return Fraction(np.asarray(values, np.float64), np.ones(len(values)))

@@ -1,4 +1,4 @@
-"""Propensity (Jain et al. 2016): how likely a relevant label was noted down, by its frequency.
+"""Propensity (Jain et al. 2016): the probability that a relevant label was annotated.
 
 Rare labels are missed by annotators more often, so a hit on one counts 1/p times.
 """
@@ -16,31 +16,13 @@ from xmtc.core.errors import require
 
 Family: TypeAlias = Literal["default", "wikipedia", "amazon"]
 
-# (A, B) as the Extreme Classification Repository lists them.
+# (A, B) as the Extreme Classification Repository lists them. AmazonCat-13K and Wiki10-31K have the
+# default ones (maintainers' correction, pyxclib issue 7).
 PRESETS: dict[Family, tuple[float, float]] = {
     "default": (0.55, 1.5),
     "wikipedia": (0.5, 0.4),
     "amazon": (0.6, 2.6),
 }
-_FAMILY_OF_PREFIX: dict[str, Family] = {
-    # AmazonCat-13K is an Amazon set with the default constants: maintainers' correction,
-    # pyxclib issue 7. Wiki10-31K has them too.
-    "amazoncat": "default",
-    "wiki10": "default",
-    "amazon": "amazon",
-    "lfamazon": "amazon",
-    "wiki": "wikipedia",
-    "lfwiki": "wikipedia",
-}
-
-
-def family_of(dataset_name: str) -> Family:
-    """The family whose constants the literature uses: "Wiki-500K" -> "wikipedia"."""
-    name = "".join(letter for letter in dataset_name.lower() if letter.isalnum())
-    for prefix, family in _FAMILY_OF_PREFIX.items():
-        if name.startswith(prefix):
-            return family
-    return "default"
 
 
 def inverse_propensity(
@@ -48,7 +30,7 @@ def inverse_propensity(
 ) -> Doubles:
     """1/p per label, at least 1; the rarest labels weigh most.
 
-    labels: how many weights are wanted; ids beyond the trained ones were seen in 0 texts.
+    labels: number of weights; ids beyond the trained ones have 0 training texts.
     """
     require(a > 0, "a", a, "must be positive; most data sets use 0.55")
     require(b > 0, "b", b, "must be positive; most data sets use 1.5")

@@ -1,8 +1,7 @@
-"""Report: one evaluation in numbers, and how two of them compare."""
+"""Report: one evaluation in numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -12,8 +11,8 @@ from xmtc.core.dataset import TrainedOn
 from xmtc.core.ranking import Ranking
 from xmtc.evaluation.bootstrap import intervals
 from xmtc.evaluation.frequency_bands import Band, bands_of
-from xmtc.evaluation.settings import Measures
-from xmtc.evaluation.sums import Tally, add_up, evidence
+from xmtc.evaluation.measures import Measures
+from xmtc.evaluation.sums import add_up, contributions, percentages
 
 
 @dataclass(frozen=True)
@@ -49,36 +48,16 @@ def evaluate_ranking(
     """Compare a ranking with the truth: `evaluate_ranking(ranking, relevant, ks=(1, 3, 5))`.
 
     relevant: (texts, labels) in the ids of the ranking; labels unknown to the model come after.
-    trained_on: what the model saw; PSP, PSnDCG and the bands need it.
+    trained_on: label counts of the training texts; PSP, PSnDCG and the bands need them.
     settings: those of `Measures`.
     """
     measures = config.from_dict(Measures, settings)
-    found = evidence(ranking, relevant, measures, trained_on)
-    report = report_of(Tally(measures, trained_on, add_up(found)))
-    spread = intervals(found, measures) if measures.resamples else {}
-    return Report(report.texts, report.metrics, report.bands, spread, measures)
-
-
-def report_of(tally: Tally) -> Report:
-    """The report of everything a tally has seen; without intervals, which need all texts."""
-    measures = tally.measures
-    sums = tally.sums
-    if sums is None:
-        return Report(0, {}, settings=measures)
-    known = tally.trained_on
-    bands = () if known is None else bands_of(sums, known, measures)
-    return Report(round(sums.texts), tally.metrics(), bands, settings=measures)
-
-
-def relative_improvement(
-    metrics: Mapping[str, float], baseline: Mapping[str, float]
-) -> dict[str, float]:
-    """100 (m - b) / b for every metric both have: X-BERT's Table 4 with Parabel as baseline.
-
-    A metric for which the baseline scores 0 has no relative improvement and is left out.
-    """
-    return {
-        name: 100 * (value - baseline[name]) / baseline[name]
-        for name, value in metrics.items()
-        if baseline.get(name)
-    }
+    parts = contributions(ranking, relevant, measures, trained_on)
+    sums = add_up(parts)
+    return Report(
+        parts.texts,
+        {name: float(value[0]) for name, value in percentages(sums, measures).items()},
+        () if trained_on is None else bands_of(sums, trained_on, measures),
+        intervals(parts, measures) if measures.resamples else {},
+        measures,
+    )

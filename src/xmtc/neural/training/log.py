@@ -1,4 +1,4 @@
-"""What a training says of itself: log.jsonl, curves.png and, where it is installed, TensorBoard."""
+"""The log of a training: log.jsonl, curves.svg and, where it is installed, TensorBoard."""
 
 from __future__ import annotations
 
@@ -8,22 +8,28 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from xmtc.core.errors import MissingExtra
+from xmtc.core.svg import Panel, line_chart
 
-CURVES = "curves.png"
+CURVES = "curves.svg"
 
 
 class Log:
-    """Lines of JSON in the folder of the run; without a folder it says nothing."""
+    """Lines of JSON in the folder of the run; without a folder nothing is written."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-        self.board = _board(folder)
+        self.board: Any = None
+        if folder is None:
+            return
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            return
+        self.board = SummaryWriter(str(folder / "tensorboard"))
 
     def write(self, **values: Any) -> None:
-        """One line, there at once, with the time of day in seconds since 1970."""
+        """One line, written at once, with the time in seconds since 1970."""
         if self.folder is None:
             return
         with (self.folder / "log.jsonl").open("a", encoding="utf-8") as file:
@@ -36,20 +42,19 @@ class Log:
     def draw(self, history: list[dict[str, float]]) -> None:
         """The curves of loss and metrics by epoch."""
         if self.folder is not None and history:
-            try:
-                _draw(history, self.folder / CURVES)
-            except MissingExtra:
-                self.write(note="no curves.png: pip install 'xmtc[plots]'")
+            (self.folder / CURVES).write_text(curves_of(history), encoding="utf-8")
 
     def close(self) -> None:
-        """Nothing more will be said; what waits in memory goes to the disk."""
+        """End of the log; TensorBoard writes what it has in memory."""
         if self.board is not None:
             self.board.close()
 
 
 class Pace:
-    """What the progress bar says: how good, how fast, how long still. Counts from this start on,
-    because what a run did before it was killed took time that we did not see."""
+    """The note at the progress bar: loss, quality, speed, time left.
+
+    It counts from this start on: the time of a run before it was killed is unknown.
+    """
 
     def __init__(self, left: int) -> None:
         """left: texts still to be read, over all epochs."""
@@ -58,44 +63,25 @@ class Pace:
         self.started = time.monotonic()
 
     def note(self, texts: int, loss: float, metrics: Mapping[str, float], metric: str) -> str:
-        """After so many more texts: "loss 0.41, P@5 46.3, 80 texts/s, 0:12:34 to the end"."""
-        self.read = self.read + texts
-        self.left = self.left - texts
+        """After so many more texts: "loss 0.41, P@5 46.3, 80 texts/s, 0:12:34 left"."""
+        self.read += texts
+        self.left -= texts
         speed = self.read / max(1e-9, time.monotonic() - self.started)
         quality = [f"{metric} {metrics[metric]:.1f}"] if metric in metrics else []
         minutes, seconds = divmod(round(self.left / speed), 60)
-        end = f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d} to the end"
+        end = f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d} left"
         return ", ".join([f"loss {loss:.4g}", *quality, f"{speed:.0f} texts/s", end])
 
 
-def _draw(history: list[dict[str, float]], path: Path) -> None:
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtra("curves need matplotlib: pip install 'xmtc[plots]'") from error
-    figure = Figure(figsize=(7, 4), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    epochs = [row["epoch"] for row in history]
-    axes.plot(epochs, [row["loss"] for row in history], ".-", color="#1f6f8b", label="loss")
-    axes.set_xlabel("epoch")
-    axes.set_ylabel("training loss")
-    names = [name for name in history[-1] if "@" in name]
-    if names:
-        right = axes.twinx()
-        for name in names:
-            right.plot(epochs, [row.get(name, float("nan")) for row in history], ".--", label=name)
-        right.set_ylabel("validation, percent")
-        right.legend(loc="center right")
-    figure.savefig(path, format="png", dpi=150)
+def curves_of(history: list[dict[str, float]]) -> str:
+    """An SVG file: the training loss by epoch and, if there was validation, its metrics."""
+    metrics = [name for name in history[-1] if "@" in name]
+    panels = [Panel("training loss", {"loss": _curve(history, "loss")})]
+    if metrics:
+        curves = {name: _curve(history, name) for name in metrics}
+        panels.append(Panel("validation, percent", curves))
+    return line_chart(panels, "epoch")
 
 
-def _board(folder: Path | None) -> Any:
-    if folder is None:
-        return None
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        return None
-    return SummaryWriter(str(folder / "tensorboard"))
+def _curve(history: list[dict[str, float]], name: str) -> list[tuple[float, float]]:
+    return [(row["epoch"], row.get(name, float("nan"))) for row in history]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xmtc.core.config import setting
 from xmtc.core.errors import require
 from xmtc.evaluation.metrics import Convention
 from xmtc.evaluation.propensity import PRESETS, Family
@@ -11,19 +12,19 @@ from xmtc.evaluation.propensity import PRESETS, Family
 
 @dataclass(frozen=True)
 class Measures:
-    """What `evaluate_ranking` counts."""
+    """What `evaluate_ranking` computes."""
 
-    ks: tuple[int, ...] = (1, 3, 5)  # P@1, P@3, P@5 and so on
-    threshold: float | None = None  # adds F1 of the labels that score at least this
-    family: Family = "default"  # whose propensity constants; amazon: Amazon-670K and -3M only
-    propensity_a: float | None = None  # your own constants instead of the family's
-    propensity_b: float | None = None
-    psndcg: Convention = "pyxclib"  # or as AttentionXML's code computes it
-    tail_up_to: int = 5  # labels with at most so many training texts are the tail
-    torso_up_to: int = 50  # at most so many: the torso; more: the head
-    resamples: int = 0  # bootstrap samples for intervals; 1000 is usual, 0 gives none
-    confidence: float = 0.95  # how often an interval should hold the true value
-    seed: int = 0  # of the bootstrap
+    ks: tuple[int, ...] = setting((1, 3, 5), "cut-offs: P@1, P@3, P@5 and so on")
+    threshold: float | None = setting(None, "adds F1 of the labels that score at least this")
+    family: Family = setting("default", "propensity constants; amazon: Amazon-670K and -3M only")
+    propensity_a: float | None = setting(None, "propensity constant A instead of the family's")
+    propensity_b: float | None = setting(None, "propensity constant B instead of the family's")
+    psndcg: Convention = setting("pyxclib", "normalization of PSnDCG, or as in AttentionXML's code")
+    tail_up_to: int = setting(5, "maximum training texts of a tail label")
+    torso_up_to: int = setting(50, "maximum training texts of a torso label; more: head")
+    resamples: int = setting(0, "bootstrap samples for confidence intervals, e.g. 1000; 0: none")
+    confidence: float = setting(0.95, "confidence level of the intervals")
+    seed: int = setting(0, "random seed of the bootstrap")
 
     def __post_init__(self) -> None:
         require(min(self.ks, default=0) >= 1, "ks", self.ks, "name places from 1 on, e.g. 1,3,5")
