@@ -40,6 +40,24 @@ class Outer:
     name: str = "x"
     fast: bool = False
     inner: Inner = field(default_factory=Inner)
+    reader: "Pretrained | Own" = config.group(lambda: Pretrained(), "one of two variants")
+    averaging: Inner | None = config.group(None, "off unless it is set")
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """A variant with a name."""
+
+    TYPE: typing.ClassVar[str] = "pretrained"
+    name: str = config.setting("minilm", "which one")
+
+
+@dataclass(frozen=True)
+class Own:
+    """A variant with a size."""
+
+    TYPE: typing.ClassVar[str] = "own"
+    size: int = config.setting(64, "how large")
 
 
 def values_of(hint):
@@ -49,7 +67,7 @@ def values_of(hint):
     if dataclasses.is_dataclass(hint):
         return instances(hint)
     if origin in (types.UnionType, typing.Union):
-        return st.none() | values_of(options[0])
+        return st.one_of(st.none() if each is type(None) else values_of(each) for each in options)
     if origin is typing.Literal:
         return st.sampled_from(options)
     if origin is tuple:
@@ -135,6 +153,9 @@ def test_a_settings_table_has_names_types_defaults_and_comments():
         "inner.cost",
         "inner.sizes",
         "inner.rounds",
+        "reader.type",
+        "reader.name",
+        "averaging",
     ]
     assert table["mode"].type == "word | char"
     assert table["mode"].about == "how to cut"
@@ -151,7 +172,7 @@ def test_a_misspelt_setting_gets_the_right_one_suggested(name):
 
 
 def test_a_setting_unlike_any_other_gets_the_list():
-    with pytest.raises(ConfigError, match=r"no setting 'inner.zzz'\. There is: inner.cost, "):
+    with pytest.raises(ConfigError, match=r"no setting 'inner.zzz'\. Available: inner.cost, "):
         config.from_dict(Outer, {"inner": {"zzz": 1}})
     with pytest.raises(ConfigError, match="no setting '1'"):
         config.from_dict(Outer, {1: 1})
@@ -211,7 +232,7 @@ def test_later_assignments_win():
     }
 
 
-@pytest.mark.parametrize("pairs", [["a"], ["=1"], [" =1"], [""], ["a=1", "a.b=2"]])
+@pytest.mark.parametrize("pairs", [["a"], ["=1"], [" =1"], [""], ["a."], ["a..b=1"]])
 def test_an_assignment_that_cannot_be_read_is_quoted(pairs):
     with pytest.raises(ConfigError) as error:
         config.assignments(pairs)
@@ -255,3 +276,72 @@ def test_a_toml_file_that_cannot_be_read_is_an_error_with_its_path(tmp_path, con
 def test_a_settings_class_is_frozen(cls):
     with pytest.raises(dataclasses.FrozenInstanceError):
         cls().anything = 1
+
+
+# Variants and optional groups
+def outer(*pairs):
+    return config.from_dict(Outer, config.assignments(pairs))
+
+
+@pytest.mark.parametrize("pairs", [["reader=own"], ["reader.type=own"], [" reader = own "]])
+def test_a_variant_is_selected_by_its_type(pairs):
+    assert outer(*pairs).reader == Own()
+
+
+def test_settings_of_a_variant_go_with_its_type():
+    assert outer("reader=own", "reader.size=9").reader == Own(9)
+    assert outer("reader.size=9", "reader=own").reader == Own(9)
+    assert outer("reader.name=bert").reader == Pretrained("bert")
+    with pytest.raises(ConfigError, match=r"no setting 'reader.size'.* Available: reader.name"):
+        outer("reader.size=9")
+    with pytest.raises(ConfigError, match=r"reader.type='ovn'; did you mean 'own'\? Available:"):
+        outer("reader=ovn")
+
+
+def test_another_variant_does_not_inherit_settings():
+    known = config.to_dict(outer("reader.name=bert"))
+    changed = config.merged(known, config.assignments(["reader=own"]))
+    assert config.from_dict(Outer, changed).reader == Own()
+
+
+def test_an_optional_group_is_off_until_one_of_its_settings_is_given():
+    assert Outer().averaging is None
+    assert outer("averaging.rounds=7").averaging == Inner(rounds=7)
+    known = config.to_dict(outer("averaging.rounds=7"))
+    off = config.merged(known, config.assignments(["averaging=none"]))
+    assert config.from_dict(Outer, off).averaging is None
+
+
+def test_a_listing_names_the_variants_and_hides_nothing():
+    rows = {row.name: row for row in config.settings_of(outer("reader=own"))}
+    assert rows["reader.type"].type == "pretrained | own"
+    assert rows["reader.type"].default == "own"
+    assert rows["reader.size"].about == "how large"
+    assert rows["averaging"].default is None
+
+
+# Settings without effect
+@dataclass(frozen=True)
+class Ranker:
+    """Has a setting that another one switches off."""
+
+    tree: bool = config.setting(True, "rank by a tree")
+    beam: int = config.setting(10, "nodes per level")
+
+    def without_effect(self):
+        if not self.tree and self.beam != 10:
+            yield "beam", "there is no tree (tree=False)"
+
+
+@dataclass(frozen=True)
+class Both:
+    """Holds it."""
+
+    ranker: Ranker = config.group(Ranker, "how labels are ranked")
+
+
+def test_settings_without_effect_are_named_with_the_reason():
+    assert list(config.without_effect(Both(Ranker(tree=True, beam=5)))) == []
+    assert list(config.without_effect(Both(Ranker(tree=False, beam=5)))) == [
+        "ranker.beam has no effect: there is no tree (tree=False)"
+    ]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from safetensors import SafetensorError
 
-from xmtc.core import run
+from xmtc.core import run as run_module
 from xmtc.core.arrays import csr
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import StoreError
 from xmtc.core.labels import LabelSpace
+from xmtc.core.run import NO_RUN, Run, training_key, trial_run
 from xmtc.data.planted import planted
 
 
@@ -27,8 +26,8 @@ class Maker:
 
 def test_a_stage_is_made_once(tmp_path):
     make = Maker()
-    with run.kept_in(tmp_path / "run"):
-        first, again = (run.stage("index", "key", make) for _ in range(2))
+    run = Run.at(tmp_path / "run")
+    first, again = (run.stage("index", "key", make) for _ in range(2))
     assert make.calls == 1
     assert first.keys() == again.keys()
     for name, array in first.items():
@@ -39,81 +38,99 @@ def test_a_stage_is_made_once(tmp_path):
 
 def test_another_key_is_another_stage(tmp_path):
     make = Maker()
-    with run.kept_in(tmp_path / "run"):
-        for key in ("key", "other", "key"):
-            run.stage("index", key, make)
+    for key in ("key", "other", "key"):
+        Run.at(tmp_path / "run").stage("index", key, make)
     assert make.calls == 2
 
 
 def test_a_damaged_stage_is_made_again(tmp_path):
     make = Maker()
-    with run.kept_in(tmp_path / "run"):
-        run.stage("index", "key", make)
-        [path] = (tmp_path / "run").rglob("index-*.safetensors")
-        path.write_bytes(path.read_bytes()[:9])
-        assert (run.stage("index", "key", make)["ids"] == [0, 1, 2]).all()
+    run = Run.at(tmp_path / "run")
+    run.stage("index", "key", make)
+    [path] = (tmp_path / "run").rglob("index-*.safetensors")
+    path.write_bytes(path.read_bytes()[:9])
+    assert (run.stage("index", "key", make)["ids"] == [0, 1, 2]).all()
     assert make.calls == 2
 
 
-def test_what_dies_while_it_is_made_leaves_nothing(tmp_path):
-    with run.kept_in(tmp_path / "run"), pytest.raises(ZeroDivisionError):
-        run.stage("index", "key", lambda: {"one": np.array(1 / 0)})
+def test_a_stage_that_fails_leaves_nothing(tmp_path):
+    with pytest.raises(ZeroDivisionError):
+        Run.at(tmp_path / "run").stage("index", "key", lambda: {"one": np.array(1 / 0)})
     assert not list(tmp_path.rglob("*.safetensors"))
 
 
 @pytest.mark.parametrize("error", [OSError("No space left"), SafetensorError("No space left")])
-def test_a_full_disk_is_a_sentence_and_keeps_the_stages_before(tmp_path, monkeypatch, error):
+def test_a_full_disk_is_a_sentence_and_earlier_stages_stay(tmp_path, monkeypatch, error):
     make = Maker()
 
     def full(*given):
         raise error
 
-    with run.kept_in(tmp_path / "run"):
-        run.stage("index", "key", make)
-        monkeypatch.setattr(run, "save_file", full)
-        with pytest.raises(StoreError, match=r"the stage matcher .*No space left\. .*make room"):
-            run.stage("matcher", "key", make)
-        run.stage("index", "key", make)
+    run = Run.at(tmp_path / "run")
+    run.stage("index", "key", make)
+    monkeypatch.setattr(run_module, "save_file", full)
+    with pytest.raises(StoreError, match=r"the stage matcher .*No space left\. .*free some disk"):
+        run.stage("matcher", "key", make)
+    run.stage("index", "key", make)
     assert make.calls == 2
-    assert not list(tmp_path.rglob("*.partial"))
+    assert not list(tmp_path.rglob("*.partial*"))
 
 
 def test_a_run_is_unfinished_until_it_is_tidied(tmp_path):
-    assert not run.unfinished(tmp_path / "nowhere")
-    (tmp_path / "inner" / run.CHECKPOINTS).mkdir(parents=True)
-    assert not run.unfinished(tmp_path)
-    with run.kept_in(tmp_path / "inner"):
-        run.stage("one", "key", lambda: {"a": np.arange(3)})
-    assert run.unfinished(tmp_path)
-    run.tidy(tmp_path)
-    assert not run.unfinished(tmp_path)
+    run = Run.at(tmp_path / "run")
+    assert not run.unfinished()
+    run.below("head").stage("one", "key", lambda: {"a": np.arange(3)})
+    assert run.unfinished()
+    run.tidy()
+    assert not run.unfinished()
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_a_training_inside_another_uses_its_cache(tmp_path, kept):
-    with run.kept_in(tmp_path / "run" if kept else None), run.cache() as outer:
-        with run.below("inner"), run.cache() as inner:
-            assert inner == outer
-        with run.kept_in(tmp_path / "other"), run.cache() as other:
-            assert other != outer
-        with run.tried_out(), run.cache() as passing:
-            assert passing != outer
-        with ThreadPoolExecutor(1) as threads:  # one of no concern to it
-            assert kept or threads.submit(cache_of_its_own).result() != outer
-        assert outer.exists()
-    assert outer.exists() == kept
+@pytest.mark.parametrize("name", ["cache", "checkpoints"])
+def test_tidying_removes_only_what_the_run_wrote(tmp_path, name):
+    run = Run.at(tmp_path / "run")
+    notes = tmp_path / "run" / "notes" / name / "file"
+    notes.parent.mkdir(parents=True)
+    notes.write_text("keep")
+    run.stage("one", "key", lambda: {"a": np.arange(3)})
+    run.tidy()
+    assert notes.read_text() == "keep"
 
 
-def cache_of_its_own():
-    with run.cache() as place:
-        return place
+@pytest.mark.parametrize("folder", [True, False])
+def test_parts_of_a_run_share_its_cache(tmp_path, folder):
+    run = Run.at(tmp_path / "run" if folder else None)
+    with run.with_cache() as outer:
+        with outer.below("inner").with_cache() as inner:
+            assert inner.cache == outer.cache
+        with Run.at(tmp_path / "other").with_cache() as other:
+            assert other.cache != outer.cache
+        assert outer.cache.exists()
+    assert outer.cache.exists() == folder
 
 
-def test_without_a_run_nothing_is_kept(tmp_path, monkeypatch):
+def test_a_trial_finds_the_cache_and_adds_nothing_to_it(tmp_path):
+    (tmp_path / "states").write_text("known")
+    with trial_run(tmp_path) as trial, trial.with_cache() as cached:
+        assert (cached.cache / "states").read_text() == "known"
+        (cached.cache / "more").write_text("new")
+        trial.stage("index", "key", Maker())
+    assert [path.name for path in tmp_path.iterdir()] == ["states"]
+
+
+def test_a_lasting_cache_is_named_by_the_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("XMTC_CACHE", str(tmp_path / "lasting"))
+    with Run.at(tmp_path / "run").with_cache() as run:
+        assert run.cache == tmp_path / "lasting"
+        run.stage("index", "key", Maker())
+    run.tidy()
+    assert (tmp_path / "lasting").exists()
+
+
+def test_without_a_run_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     make = Maker()
     for _ in range(2):
-        run.stage("index", "key", make)
+        NO_RUN.stage("index", "key", make)
     assert make.calls == 2
     assert not list(tmp_path.iterdir())
 
@@ -128,5 +145,5 @@ def test_other_labels_are_another_training(change):
     }[change]
     wider = csr(data.relevant.data, data.relevant.indices, data.relevant.indptr, len(changed))
     other = Dataset(data.texts, wider, changed)
-    assert run.key_of({}, other) != run.key_of({}, data)
-    assert run.key_of({}, data) == run.key_of({}, planted(texts=10, labels=4))
+    assert training_key({}, other) != training_key({}, data)
+    assert training_key({}, data) == training_key({}, planted(texts=10, labels=4))

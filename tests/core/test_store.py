@@ -311,9 +311,14 @@ BREAKS = {
     "labels": lambda m, act: m.setattr(store, "_write_labels", act),
     "manifest": lambda m, act: m.setattr(store, "_write_manifest", act),
     "flush": lambda m, act: m.setattr(os, "fsync", act),
-    "rename": lambda m, act: m.setattr(Path, "rename", only_for(".partial", act, Path.rename)),
-    "any rename": lambda m, act: m.setattr(Path, "rename", act),
+    "rename": lambda m, act: without_exchange(m, only_for(".partial", act, Path.replace)),
+    "any rename": lambda m, act: without_exchange(m, act),
 }
+
+
+def without_exchange(monkeypatch, replace):
+    monkeypatch.setattr(store, "exchange", lambda *_: False)
+    monkeypatch.setattr(Path, "replace", replace)
 
 
 @pytest.mark.parametrize("act", [crash, fail, fail_in_rust])
@@ -334,6 +339,16 @@ def test_a_failure_while_overwriting_keeps_the_old_model(tmp_path, monkeypatch, 
         BREAKS[moment](broken, act)
         store.write("most_frequent", parts_of(names=("new",)), tmp_path / "model", overwrite=True)
     assert store.read(tmp_path / "model")[1].labels.names == ("old",)
+    assert names_in(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_an_old_model_is_replaced_and_leaves_nothing(tmp_path, monkeypatch, can_exchange):
+    written(tmp_path / "model", names=("old",))
+    if not can_exchange:
+        monkeypatch.setattr(store, "exchange", lambda *_: False)
+    store.write("most_frequent", parts_of(names=("new",)), tmp_path / "model", overwrite=True)
+    assert store.read(tmp_path / "model")[1].labels.names == ("new",)
     assert names_in(tmp_path) == ["model"]
 
 

@@ -103,9 +103,10 @@ def assignments(pairs: Sequence[str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
-        if not equals or not name.strip():
+        path = [step.strip() for step in name.split(".")]
+        if not equals or not all(path):
             raise ConfigError(f"cannot read the setting {pair!r}. Write it as name=value.")
-        _assign(values, name.strip().split("."), value.strip())
+        _assign(values, path, value.strip())
     return values
 
 

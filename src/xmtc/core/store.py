@@ -15,6 +15,7 @@ import json
 import mmap
 import os
 import stat
+import uuid
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -28,7 +29,7 @@ from xmtc.core.arrays import Array
 from xmtc.core.dataset import TrainedOn
 from xmtc.core.digest import digest_of_file
 from xmtc.core.errors import StoreError
-from xmtc.core.files import drafted, exchange, sync
+from xmtc.core.files import drafted, exchange, remove, sync
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.provenance import provenance_from_dict
@@ -172,13 +173,14 @@ def _swap_in(draft: Path, target: Path, overwrite: bool) -> None:
     elif overwrite and exchange(draft, target):
         pass  # the draft is the old model now, and is removed
     elif overwrite:
-        with drafted(target) as old:
-            target.replace(old)
-            try:
-                draft.replace(target)
-            except BaseException:
-                old.replace(target)
-                raise
+        old = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.old")
+        target.replace(old)
+        try:
+            draft.replace(target)
+        except BaseException:
+            old.replace(target)
+            raise
+        remove(old)
     else:
         for name in LITTER:
             (target / name).unlink(missing_ok=True)
