@@ -16,7 +16,7 @@ from xmtc.models.catalog import KINDS
 
 HERE = Path(__file__).parent / f"format{FORMAT}"
 NEURAL = {
-    "encoder": {"name": "cnn", "width": 8},
+    "encoder": {"type": "cnn", "embedding_dim": 8},
     "training": {"epochs": 30, "encoder_rate": 1e-2, "head_rate": 1e-2},
 }
 WORDS = {"max_tokens": 32, "width": 8}

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import xmtc
 from quick import tiny_bert
+from quick import training as quick_training
 from xmtc.core import run
 from xmtc.core.config import from_dict, merged
 from xmtc.core.errors import MissingExtra, StoreError
@@ -33,8 +34,8 @@ JOINED, (TAUGHT, NEURAL) = auto.JOINED, auto.LEARNERS
 
 def quick(**changes):
     """Settings of a search with a tiny encoder, that takes a second or two."""
-    encoder = {"name": tiny_bert(), "max_tokens": 16, "trainable_layers": -1}
-    training = {"encoder_rate": 3e-3, "head_rate": 2e-2, "head_epochs": 2}
+    encoder = {"name": tiny_bert(), "max_tokens": 16, "trainable_layers": None}
+    training = quick_training(encoder_lr=3e-3, head_lr=2e-2, warmup_epochs=2)
     made = {
         "xr_transformer": {"encoder": encoder, "levels": {"arity": 4, "max_leaf": 3}},
         "most_epochs": 1,

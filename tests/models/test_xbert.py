@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import xmtc
-from quick import tiny_bert
+from quick import tiny_bert, training
 from tiny import tiny_encoder
 from xmtc.core import run
 from xmtc.core.arrays import as_csr, csr_of_rows
@@ -31,8 +31,8 @@ from xmtc.neural.training import loop
 from xmtc.text import tfidf
 
 SMALL = {
-    "encoder": {"name": "cnn", "width": 8, "max_tokens": 32},
-    "training": {"epochs": 4, "encoder_rate": 1e-2, "head_rate": 2e-2, "head_epochs": 0},
+    "encoder": {"type": "cnn", "embedding_dim": 8, "max_tokens": 32, "dropout": 0.0},
+    "training": training(epochs=4, encoder_lr=1e-2, head_lr=2e-2, warmup_epochs=0),
     "index": {"depth": 2},
 }
 
@@ -198,8 +198,8 @@ def test_with_a_linear_matcher_it_is_the_whole_tree_of_classifiers():
         {"features": "words", "negatives": "tfn"},
         {"negatives": "man", "loss": "hinge"},
         {"score": "label", "loss": "bce", "unit_rows": True},
-        {"training": {"validation": 0.2, "head_epochs": 2}},
-        {"encoder": {"name": "xttention", "hidden": 32, "views": 4}},
+        {"training": training(validation=0.2, warmup_epochs=2)},
+        {"encoder": {"type": "xttention", "hidden_dim": 32, "views": 4}},
     ],
     ids=["x-bert", "man", "x-transformer", "validated", "x-ttention"],
 )

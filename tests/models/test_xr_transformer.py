@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import xmtc
-from quick import quick_settings
+from quick import quick_settings, training, training_config
 from xmtc.api import resolve
 from xmtc.core import run
 from xmtc.core.arrays import as_csr, csr, csr_of_rows
@@ -34,7 +34,6 @@ from xmtc.models.xr_transformer.level_training import (
 )
 from xmtc.neural.heads.dense_scorer import Standard
 from xmtc.neural.heads.sampled import Active
-from xmtc.neural.settings import TrainingConfig
 from xmtc.neural.training import head_warmup, loop
 
 TREE = LabelTree.of([[0] * 4, [0, 0, 1, 1, 1, 2, 2, 3]])
@@ -142,7 +141,7 @@ def _dense(rows):
     [
         FROZEN,
         {"encoder": {"trainable_layers": 2}},
-        {"encoder": {"name": "cnn", "width": 32}},
+        {"encoder": {"type": "cnn", "embedding_dim": 32, "dropout": 0.0}},
         {"training": {"validation": 0.2}},
         IN_TREES,
         {**IN_TREES, "linear": {"trees": 2, "published": {"vectors": "cooccurrence"}}},
@@ -359,8 +358,7 @@ def test_a_folder_whose_trees_do_not_fit_the_encoder_is_refused(ranker):
     [
         ({"vector_weight": 0}, "linear_tree"),
         ({"shares": []}, "shares"),
-        ({"training": {"head_epochs": 1}}, "linear classifiers"),
-        ({"training": {"head_last_epochs": 1}}, "linear classifiers"),
+        ({"training": training(warmup_epochs=1)}, "linear classifiers"),
         ({"levels": {"method": "random"}}, "balanced"),
         ({"flat_up_to": -1}, "0 or more"),
     ],
@@ -388,6 +386,5 @@ def test_held_out_texts_choose_the_best_moment_and_are_then_learned_too():
 
 
 def test_settings_that_levels_have_no_use_for_are_refused():
-    for name in ("average_from", "extra_epochs"):
-        with pytest.raises(xmtc.ConfigError, match="each level has epochs of its own"):
-            xr_transformer.Config(training=TrainingConfig(epochs=3, **{name: 1}))
+    with pytest.raises(xmtc.ConfigError, match="each level has epochs of its own"):
+        xr_transformer.Config(training=training_config(epochs=3, from_epoch=1))

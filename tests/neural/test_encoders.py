@@ -14,19 +14,21 @@ import xmtc
 from tiny import FAMILIES, tiny_encoder
 from xmtc.cli.app import run
 from xmtc.core import threads
+from xmtc.core.config import from_dict
 from xmtc.core.parts import Parts
 from xmtc.data.planted import planted
+from xmtc.models import lightxml
 from xmtc.neural import devices, extra
 from xmtc.neural.batches.layout import Batch
 from xmtc.neural.batches.tokens import tokenise, tokenised
-from xmtc.neural.encoders import attention_autotune, frozen, locate, transformer, vectors
+from xmtc.neural.encoders import frozen, locate, transformer, vectors
 from xmtc.neural.encoders.frozen import FrozenSource, TokenSource, source_of
 from xmtc.neural.encoders.make import make_encoder
 from xmtc.neural.encoders.read_states import states_of
 from xmtc.neural.encoders.serialize import encoder_arrays, encoder_from
 from xmtc.neural.encoders.vectors import text_vectors
 from xmtc.neural.encoders.word_encoders import BiLstm
-from xmtc.neural.settings import EncoderConfig
+from xmtc.neural.settings import BiLstmEncoder, Pretrained, PublishedPretrained
 
 TEXTS = ["alpha beta gamma", "", "sign0a zebra crossing with the stripes alpha", "delta " * 40]
 every_family = pytest.mark.parametrize("family", FAMILIES)
@@ -39,14 +41,20 @@ def folders(tmp_path_factory):
 
 
 def config_of(folders, family, **others):
-    return EncoderConfig(**{"name": folders.get(family, family), "max_tokens": 16, **others})
+    if family in locate.OWN:
+        values = {"type": family, "max_tokens": 16, **others}
+        return from_dict(lightxml.Config, {"encoder": values}).encoder
+    names = ("cls_position", "long_texts", "frozen_cache")
+    published = {name: others.pop(name) for name in names if name in others}
+    values = {"max_tokens": 16, "trainable_layers": None, "dropout": None, **others}
+    return Pretrained(folders[family], **values, published=PublishedPretrained(**published))
 
 
 @every_family
 @pytest.mark.parametrize("vector", ["cls", "mean"])
 def test_the_vector_is_what_transformers_gives(folders, family, vector):
     """CLS, or the mean of all real tokens, of the last two layers, the last one first."""
-    encoder = make_encoder([], config_of(folders, family, vector=vector, layers=2)).eval()
+    encoder = make_encoder([], config_of(folders, family, pooling=vector, pooled_layers=2)).eval()
     tokenizer = AutoTokenizer.from_pretrained(folders[family])
     model = AutoModel.from_pretrained(folders[family]).eval()
     for text in TEXTS[:3]:
@@ -61,10 +69,13 @@ def test_the_vector_is_what_transformers_gives(folders, family, vector):
         np.testing.assert_allclose(encoder.encode([text])[0], torch.cat(pooled), atol=1e-5)
 
 
-@pytest.mark.parametrize("family", [*FAMILIES, *locate.OWN])
-@pytest.mark.parametrize("long_texts", ["head", "chunks"])
-def test_a_batch_reads_like_its_texts_one_by_one(folders, family, long_texts):
-    encoder = make_encoder(TEXTS, config_of(folders, family, long_texts=long_texts)).eval()
+@pytest.mark.parametrize(
+    ("family", "others"),
+    [(family, {}) for family in (*FAMILIES, *locate.OWN)]
+    + [(family, {"max_chunks": 4}) for family in FAMILIES],
+)
+def test_a_batch_reads_like_its_texts_one_by_one(folders, family, others):
+    encoder = make_encoder(TEXTS, config_of(folders, family, **others)).eval()
     alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
     np.testing.assert_allclose(encoder.encode(TEXTS), alone, atol=1e-5)
 
@@ -85,11 +96,11 @@ def test_cached_layers_do_what_the_whole_encoder_does(folders, family, trainable
     assert len(list(tmp_path.glob("states-*.npy"))) == 1
 
 
-@pytest.mark.parametrize("long_texts", ["head", "chunks"])
+@pytest.mark.parametrize("max_chunks", [None, 4])
 def test_what_was_read_of_more_texts_serves_for_some_of_them(
-    folders, tmp_path, monkeypatch, long_texts
+    folders, tmp_path, monkeypatch, max_chunks
 ):
-    config = config_of(folders, "bert", trainable_layers=1, long_texts=long_texts)
+    config = config_of(folders, "bert", trainable_layers=1, max_chunks=max_chunks)
     encoder = make_encoder(TEXTS, config).eval()
     whole, some = (
         source_of(encoder, tokenise(texts, encoder.tokenizer, encoder.cut), tmp_path)
@@ -156,7 +167,7 @@ def test_frozen_layers_read_in_the_precision_that_is_asked_for(folders, tmp_path
 
 
 def test_without_a_cache_layers_are_frozen_all_the_same(folders, tmp_path):
-    config = config_of(folders, "bert", trainable_layers=1, frozen_cache="none")
+    config = config_of(folders, "bert", trainable_layers=1, frozen_cache=None)
     encoder = make_encoder(TEXTS, config)
     source = source_of(encoder, tokenise(TEXTS, encoder.tokenizer, encoder.cut), tmp_path)
     assert isinstance(source, TokenSource)
@@ -198,22 +209,21 @@ def test_a_disk_without_room_for_the_states_is_an_error_that_says_so(
     assert not list(tmp_path.glob("states-*"))
 
 
-@pytest.mark.parametrize(
-    "changes", [{"vector": "pooler", "layers": 2}, {"vector": "pooler", "name": "cnn"}]
-)
-def test_a_pooler_where_there_is_none_is_refused(changes):
+def test_a_pooler_of_two_layers_is_refused():
     with pytest.raises(xmtc.ConfigError, match="pooler"):
-        make_encoder(TEXTS, EncoderConfig(**changes))
+        Pretrained(pooling="pooler", pooled_layers=2)
 
 
 def test_more_layers_than_are_cached_still_work(folders, tmp_path):
-    encoder = make_encoder(TEXTS, config_of(folders, "bert", trainable_layers=1, layers=3)).eval()
+    encoder = make_encoder(
+        TEXTS, config_of(folders, "bert", trainable_layers=1, pooled_layers=3)
+    ).eval()
     source = source_of(encoder, tokenise(TEXTS, encoder.tokenizer, encoder.cut), tmp_path)
     assert isinstance(source, TokenSource)
 
 
 def test_more_layers_than_there_are_is_all_of_them(folders):
-    assert make_encoder([], config_of(folders, "bert", layers=99)).dim == 4 * 32
+    assert make_encoder([], config_of(folders, "bert", pooled_layers=99)).dim == 4 * 32
 
 
 @pytest.mark.parametrize("family", [*FAMILIES, *locate.OWN])
@@ -221,7 +231,9 @@ def test_a_saved_encoder_needs_nothing_but_its_arrays(folders, family):
     data = planted(texts=3)
     encoder = make_encoder(TEXTS, config_of(folders, family)).eval()
     parts = Parts({}, data.labels, data.trained_on(), encoder_arrays(encoder, "encoder"))
-    config = replace(encoder.config, name=family if family in locate.OWN else "/nowhere")
+    config = encoder.config
+    if family not in locate.OWN:
+        config = replace(config, name="/nowhere")
     loaded = encoder_from(parts, "encoder", config)
     assert (loaded.encode(TEXTS) == encoder.encode(TEXTS)).all()
 
@@ -260,7 +272,7 @@ def test_a_damaged_folder_of_an_encoder_is_refused(name, tmp_path):
     content = (tmp_path / "bert" / name).read_bytes()
     (tmp_path / "bert" / name).write_bytes(content[: len(content) // 2])
     with pytest.raises(xmtc.ConfigError, match=r"cannot (use|read) the (encoder|tokenizer) in"):
-        make_encoder(TEXTS, EncoderConfig(folder, max_tokens=16))
+        make_encoder(TEXTS, Pretrained(folder, max_tokens=16))
 
 
 def tiny_one(folders):
@@ -278,19 +290,19 @@ def refused(folders, changes):
 def test_an_encoder_that_is_not_there_is_not_fetched(monkeypatch):
     monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("went to the network"))
     with pytest.raises(xmtc.ConfigError, match=r"hf download bert-base-uncased"):
-        make_encoder([], EncoderConfig("bert-base-uncased"))
+        make_encoder([], Pretrained("bert-base-uncased"))
 
 
 def test_a_folder_that_is_no_encoder_says_what_it_lacks(tmp_path):
     with pytest.raises(xmtc.ConfigError, match=r"lacks a config\.json .* and model\.safetensors"):
-        make_encoder([], EncoderConfig(str(tmp_path)))
+        make_encoder([], Pretrained(str(tmp_path)))
 
 
 def test_longer_texts_than_the_encoder_can_read_are_refused(folders):
     with pytest.raises(xmtc.ConfigError, match="at most 64 tokens"):
-        make_encoder([], EncoderConfig(folders["bert"], max_tokens=65))
+        make_encoder([], Pretrained(folders["bert"], max_tokens=65))
     with pytest.raises(xmtc.ConfigError, match="at most 63 tokens"):  # positions begin after pad
-        make_encoder([], EncoderConfig(folders["roberta"], max_tokens=64))
+        make_encoder([], Pretrained(folders["roberta"], max_tokens=64))
 
 
 def test_encoders_in_the_hub_cache_are_listed(tmp_path, monkeypatch, capfd):
@@ -301,7 +313,7 @@ def test_encoders_in_the_hub_cache_are_listed(tmp_path, monkeypatch, capfd):
     assert run(["encoders"]) == 0
     listed = capfd.readouterr().out
     assert all(name in listed for name in ("owner/name", "minilm", *locate.OWN))
-    assert make_encoder([], EncoderConfig("owner/name", max_tokens=16)).dim == 32
+    assert make_encoder([], Pretrained("owner/name", max_tokens=16)).dim == 32
 
 
 def test_what_the_hub_cache_has_in_part_is_not_listed_and_the_error_says_what_is_missing(
@@ -331,58 +343,10 @@ def test_without_torch_the_error_says_what_to_install(monkeypatch):
         xmtc.train("lightxml", planted())
 
 
-def measured(folders, family, cache, trainable=2):
-    config = config_of(folders, family, attention="measured", trainable_layers=trainable)
-    encoder = make_encoder(TEXTS, config)
-    source = source_of(encoder, tokenise(TEXTS, encoder.tokenizer, encoder.cut), cache)
-    attention_autotune.use_fastest(
-        encoder, source, [np.array([1]), np.array([0, 2]), np.array([3])], cache
-    )
-    return encoder, source
-
-
-@pytest.mark.parametrize("trainable", [-1, 2], ids=["whole", "frozen below"])
-def test_attention_is_what_was_fastest_for_that_length(folders, tmp_path, monkeypatch, trainable):
-    tried = []
-
-    def seconds(encoder, batch, _):  # eager wins for the short, sdpa for the long
-        short = batch.mask.shape[1] <= 2
-        way = encoder.body.way
-        tried.append(way)
-        return 1.0 if (way == "eager") == short else 2.0
-
-    monkeypatch.setattr(attention_autotune, "seconds_of", seconds)
-    encoder, source = measured(folders, "bert", tmp_path, trainable)
-    assert encoder.body.fastest == {2: "eager", 16: "sdpa"}
-    for rows, way in (([1], "eager"), ([3], "sdpa"), ([1, 0], "sdpa"), ([1], "eager")):
-        source.encoder(source.batch(np.array(rows)))
-        assert source.encoder.body.way == way
-    assert tried.count("sdpa") == tried.count("eager") == 2 * attention_autotune.ROUNDS
-    encoder.finish()
-    assert (encoder.body.fastest, encoder.body.way) == ({}, "sdpa")
-
-
-def test_attention_is_measured_once_in_a_run(folders, tmp_path, monkeypatch):
-    chance = torch.random.get_rng_state()
-    first, source = measured(folders, "bert", tmp_path)
-    assert (torch.random.get_rng_state() == chance).all()
-    assert all(p.grad is None for p in source.encoder.parameters())
-    monkeypatch.setattr(attention_autotune, "seconds_of", lambda *_: pytest.fail("measured again"))
-    again, _ = measured(folders, "bert", tmp_path)
-    assert again.body.fastest == first.body.fastest
-    assert set(first.body.fastest.values()) <= {"sdpa", "eager"}
-
-
-def test_an_encoder_with_one_kind_of_attention_is_not_measured(folders, tmp_path, monkeypatch):
-    monkeypatch.setattr(attention_autotune, "seconds_of", lambda *_: pytest.fail("measured"))
-    encoder, _ = measured(folders, "xlnet", tmp_path)
-    assert encoder.body.fastest == {}
-
-
 def test_cls_can_be_taken_at_the_first_place_as_the_authors_did(folders):
     """XLNet's CLS is its last token; LightXML's code reads the first one, padded on the right."""
     for family in ("bert", "xlnet"):
-        config = config_of(folders, family, vector="cls", cls_position="first")
+        config = config_of(folders, family, pooling="cls", cls_position="first")
         encoder = make_encoder([], config).eval()
         tokenizer = AutoTokenizer.from_pretrained(folders[family])
         model = AutoModel.from_pretrained(folders[family]).eval()
@@ -396,14 +360,14 @@ def test_cls_can_be_taken_at_the_first_place_as_the_authors_did(folders):
 
 @pytest.mark.slow
 def test_the_bundled_encoder_knows_what_words_mean():
-    encoder = make_encoder([], EncoderConfig()).eval()
+    encoder = make_encoder([], Pretrained()).eval()
     cat, kitten, tax = encoder.encode(["a cat", "a kitten", "income tax law"])
     assert cat @ kitten > 1.5 * (cat @ tax)
 
 
 def test_little_is_read_by_one_thread_and_more_by_all(folders, monkeypatch):
     bert = make_encoder([], config_of(folders, "bert")).eval()
-    bilstm = make_encoder(TEXTS, EncoderConfig("bilstm", width=8)).eval()
+    bilstm = make_encoder(TEXTS, BiLstmEncoder(embedding_dim=8)).eval()
     monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
     monkeypatch.setattr(threads, "_asked", [2])
     for encoder, reads in (

@@ -12,13 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quick import quick_settings
+from quick import quick_settings, training
+from xmtc.core.config import merged
 
 # What it prints: how many numbers this process held of the label side, and the optimiser of them.
 PROGRAM = """
 import json, sys
 import xmtc
 from xmtc.core import run
+from xmtc.core.config import merged
 from xmtc.data.planted import planted
 from xmtc.models import lightxml
 from xmtc.neural.heads import chunked
@@ -49,8 +51,8 @@ print(json.dumps([head, sum(value.numel() for value in state), scores]))
 
 def settings_of(clusters):
     quick = quick_settings("lightxml", dropout=0.0)
-    quick["training"] = {**quick["training"], "epochs": 2, "batch": 8}
-    return {**quick, **({"plain_up_to": 4, "max_cluster": 4, "beam": 2} if clusters else {})}
+    quick["training"] |= {"epochs": 2, "batch_size": 8}
+    return {**quick, **({"max_flat_labels": 4, "max_leaf": 4, "beam": 2} if clusters else {})}
 
 
 def started(folder, settings, processes, chunk=0, kill_at=-1):
@@ -91,7 +93,7 @@ def losses(folder):
 
 @pytest.mark.parametrize(
     ("clusters", "how"),
-    [(False, {}), (True, {}), (True, {"loss": "mean", "pad_candidates": "repeat"})],
+    [(False, {}), (True, {}), (True, {"published": {"loss": "mean", "pad_candidates": "repeat"}})],
     ids=["plain", "clusters", "clusters, means, repeated"],
 )
 def test_two_processes_have_the_losses_of_one(tmp_path, clusters, how):
@@ -103,7 +105,7 @@ def test_two_processes_have_the_losses_of_one(tmp_path, clusters, how):
 
 
 def sharded(settings, **others):
-    return {**settings, "training": {**settings["training"], "shard_labels": True, **others}}
+    return merged(settings, {"training": training(shard_labels=True, **others)})
 
 
 @pytest.mark.parametrize(
@@ -116,7 +118,7 @@ def sharded(settings, **others):
     ],
 )
 def test_each_process_can_hold_its_rows_of_the_label_side_only(tmp_path, clusters, chunk, loss):
-    settings = {**settings_of(clusters), "loss": loss}
+    settings = {**settings_of(clusters), "published": {"loss": loss}}
     [[numbers, remembered, scores]] = trained(tmp_path / "1", settings, 1, chunk)
     each = trained(tmp_path / "2", sharded(settings), 2, chunk)
     assert losses(tmp_path / "2") == pytest.approx(losses(tmp_path / "1"), rel=1e-3)
@@ -132,7 +134,7 @@ def test_each_process_can_hold_its_rows_of_the_label_side_only(tmp_path, cluster
 def test_two_processes_go_on_after_a_kill_bit_by_bit(tmp_path):
     settings = settings_of(clusters=True)
     settings = {**settings, "dropout": 0.1}
-    settings["training"] = {**settings["training"], "checkpoint_seconds": 0, "head_epochs": 0}
+    settings = merged(settings, {"training": training(warmup_epochs=0)})
     whole = trained(tmp_path / "whole", settings, 2)
     codes, _ = started(tmp_path / "killed", settings, 2, kill_at=7)
     assert all(codes)  # who waits for one that is gone may die of that
@@ -140,7 +142,7 @@ def test_two_processes_go_on_after_a_kill_bit_by_bit(tmp_path):
 
 
 def test_rows_of_each_process_go_on_after_a_kill(tmp_path):
-    settings = sharded(settings_of(clusters=True), checkpoint_seconds=0, head_epochs=0)
+    settings = sharded(settings_of(clusters=True), warmup_epochs=0)
     settings["dropout"] = 0.1
     whole = trained(tmp_path / "whole", settings, 2)
     codes, _ = started(tmp_path / "killed", settings, 2, kill_at=7)

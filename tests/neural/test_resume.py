@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,22 +18,26 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file
 
 import xmtc
+from quick import training_config
 from toys import Toy, weights
 from xmtc.core import run
 from xmtc.neural.devices import seeded
-from xmtc.neural.settings import TrainingConfig
 from xmtc.neural.training.loop import fit
 
 SETTINGS = {
     "epochs": 3,
-    "average_from": 1,
-    "average_every": 2,
-    "checkpoint_seconds": 0.0,
+    "from_epoch": 1,
+    "every_steps": 2,
     "accumulate": 2,
     "patience": 9,
     "dropout_off_after_validation": True,
 }
 METRICS = [3.0, 5.0, 4.0]
+
+
+def _config(averaging=True, **others):
+    config = training_config(**{**SETTINGS, **others})
+    return config if averaging else replace(config, averaging=None)
 
 
 class Killed(Exception):
@@ -49,7 +54,7 @@ def trained(task, kill_at=None, key="key", **others):
             raise Killed
 
     with seeded(1):
-        fit(task, TrainingConfig(**{**SETTINGS, **others}), key, after_step)
+        fit(task, _config(**others), key, after_step)
     return weights(task)
 
 
@@ -185,5 +190,5 @@ def _wait_for(path, lines, child):
 
 def test_the_weights_are_those_of_the_best_epoch():
     """The test above means little if best epochs and averages did not matter."""
-    assert not torch.equal(trained(toy()), trained(toy(), average_from=None))
+    assert not torch.equal(trained(toy()), trained(toy(), averaging=False))
     assert not torch.equal(trained(toy()), trained(Toy(texts=40)))

@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
+from xmtc.core.config import from_dict  # noqa: E402
+from xmtc.models import lightxml  # noqa: E402
 from xmtc.neural.batches.tokens import Cut, tokenise  # noqa: E402
-from xmtc.neural.encoders import text_encoder as encoders  # noqa: E402
+from xmtc.neural.encoders import make as encoders  # noqa: E402
 from xmtc.neural.encoders import word_encoders  # noqa: E402
 from xmtc.neural.encoders.lsa_init import place_words, weights_of  # noqa: E402
-from xmtc.neural.settings import EncoderConfig  # noqa: E402
 
 SEA = "ship harbour captain anchor"
 MONEY = "bank loan interest coin"
@@ -71,7 +72,9 @@ def test_vectors_have_the_same_length_each_time_the_same_and_words_of_no_text_st
 @pytest.mark.parametrize("name", ["bilstm", "cnn", "xttention", "xml_cnn"])
 def test_encoders_of_words_begin_with_them(name, monkeypatch):
     monkeypatch.setattr(encoders, "TEXTS_FOR_WORDS", 20)
-    encoder = encoders.make_encoder(TEXTS, EncoderConfig(name, max_tokens=8, width=8))
+    values = {"type": name, "max_tokens": 8, "embedding_dim": 8}
+    config = from_dict(lightxml.Config, {"encoder": values}).encoder
+    encoder = encoders.make_encoder(TEXTS, config)
     vocabulary = encoder.tokenizer.get_vocab()
     table = encoder.body.words.weight.detach().numpy()
     ship, harbour, coin = (table[vocabulary[word]] for word in ("ship", "harbour", "coin"))
