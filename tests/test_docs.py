@@ -59,6 +59,21 @@ def test_the_readme_puts_every_model_into_a_folder_of_its_own():
     assert len(set(folders)) == len({saved or out for saved, out in folders}) == len(folders)
 
 
+def test_the_first_table_of_the_readme_has_figures_of_the_measured_one():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    top, measured = readme.split("<!-- results")[:2]
+    rows = {
+        line.split("|")[1]: {cell.strip() for cell in line.split("|")}
+        for line in measured.partition("<!-- /results")[0].splitlines()
+        if line.startswith("|")
+    }
+    table = re.search(r"\| eurlex57k.*?\n\n", top, re.DOTALL)[0]
+    shown = [line for line in table.splitlines()[2:] if line]
+    assert len(shown) == 4
+    for line in shown:
+        assert {cell.strip() for cell in line.split("|")} <= rows[line.split("|")[1]], line
+
+
 def test_every_model_has_a_page():
     for kind in KINDS:
         assert (ROOT / "docs" / "models" / f"{kind}.md").exists()
