@@ -24,7 +24,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from xmtc.core.digest import digest
-from xmtc.core.errors import StoreError
+from xmtc.core.errors import ConfigError, StoreError
 from xmtc.core.files import remove, written
 
 if TYPE_CHECKING:
@@ -46,11 +46,19 @@ class Run:
 
     @staticmethod
     def at(folder: str | Path | None) -> Run:
-        """The run in this folder. XMTC_CACHE names a cache that outlives it."""
+        """The run in this folder.
+
+        XMTC_CACHE names a cache that outlives it, XMTC_CHECKPOINT_SECONDS the time between two
+        checkpoints.
+        """
         lasting = os.environ.get("XMTC_CACHE")
+        seconds = os.environ.get("XMTC_CHECKPOINT_SECONDS", "120")
+        if not seconds.replace(".", "", 1).isdecimal():
+            raise ConfigError(f"XMTC_CHECKPOINT_SECONDS={seconds!r}: expected a number, e.g. 120")
         root = None if folder is None else Path(folder)
         own = None if root is None else root / CACHE
-        return Run(root, cache_folder=Path(lasting) if lasting else own)
+        cache = Path(lasting) if lasting else own
+        return Run(root, cache_folder=cache, checkpoint_seconds=float(seconds))
 
     def below(self, name: str) -> Run:
         """A part of this training, with checkpoints and a log of its own."""
