@@ -101,7 +101,7 @@ def test_settings_from_a_file_give_way_to_those_on_the_line(capfd, folder, tmp_p
     assert (settings["svm"]["cost"], settings["svm"]["prune"]) == (4.0, 0.0)
 
 
-def test_validation_data_is_what_a_kind_chooses_by(capfd, folder, tmp_path):
+def test_a_validation_set_decides_what_a_kind_selects(capfd, folder, tmp_path):
     train = [
         "train",
         "ensemble",
@@ -109,7 +109,7 @@ def test_validation_data_is_what_a_kind_chooses_by(capfd, folder, tmp_path):
         "--out",
         tmp_path / "model",
         "--set",
-        "kinds=most_frequent,one_vs_all",
+        "members=most_frequent,one_vs_all",
         "--set",
         "how=rank_average",
         "--set",
@@ -134,7 +134,7 @@ def test_validation_data_is_what_a_kind_chooses_by(capfd, folder, tmp_path):
         folder / "tst.jsonl.gz",
     )
     assert code == 1
-    assert "linear_tree chooses nothing by validation data" in errors
+    assert "linear_tree does not use validation data" in errors
 
 
 def test_a_model_is_not_overwritten_unless_asked(capfd, folder):
@@ -214,7 +214,7 @@ def test_combine_makes_one_model_of_several(capfd, folder, tmp_path):
     assert f"Left out, because of weight 0: {tmp_path / 'floor'}" in output
     assert "Combined 1 model with 12 labels" in output
     code, output, _ = xmtc(capfd, "inspect", tmp_path / "plain")
-    assert "members.1.kind" in output
+    assert "trained.1.kind" in output
     assert f"{folder / 'trn.jsonl'} (200 texts)" in output
     assert "one_vs_all,most_frequent" in output
     assert "{'" not in output
@@ -298,7 +298,7 @@ def test_combine_refuses_what_cannot_be_before_it_works(capfd, folder, tmp_path)
     assert "there is no such folder" in errors
     code, _, errors = xmtc(capfd, "combine", out, model, model, "--set", "weights=0.5,0.6")
     assert code == 1
-    assert "1 in all" in errors
+    assert "must sum to 1" in errors
     code, _, errors = xmtc(capfd, "combine", out)
     assert code == 2
     assert not out.exists()
@@ -368,7 +368,7 @@ def test_only_the_column_that_was_asked_for_is_read(capfd, folder, tmp_path):
     code, output, errors = xmtc(capfd, *asked)
     assert (code, output.count("\n")) == (1, 1)
     assert "t.jsonl:2: no field 'body' in" in errors
-    assert "Mend the line" in errors
+    assert "Fix the line" in errors
     (tmp_path / "t.csv").write_text("body,text\nsign1a sign1b,sign2a sign2b\n")
     _, output, _ = xmtc(capfd, *asked[:2], tmp_path / "t.csv", *asked[3:])
     assert json.loads(output)["labels"][0]["label"] == "label 0001"
@@ -670,7 +670,7 @@ def test_skipped_lines_are_counted(capfd, tmp_path):
         (["evaluate", "nowhere", "x"], 1, "not a model folder"),
         (["inspect", "."], 1, "not a model folder"),
         (["--threads", "0", "version"], 2, "threads"),
-        (["settings", "none"], 1, "There is"),
+        (["settings", "none"], 1, "Available"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
@@ -728,15 +728,15 @@ def test_version_says_what_is_not_installed(capfd, monkeypatch):
 
 QUICK_NEURAL = [
     "--set",
-    "encoder.name=cnn",
+    "encoder=cnn",
     "--set",
-    "encoder.width=16",
+    "encoder.embedding_dim=16",
     "--set",
     "training.epochs=2",
 ]
 
 
-def test_a_neural_training_leaves_its_log_and_curves_beside_the_model(capfd, folder, tmp_path):
+def test_a_neural_training_leaves_its_log_and_curves_next_to_the_model(capfd, folder, tmp_path):
     out = tmp_path / "neural"
     train = ["train", "lightxml", folder / "trn.jsonl", "--out", out, *QUICK_NEURAL]
     assert xmtc(capfd, *train)[0] == 0
@@ -751,20 +751,19 @@ def test_a_neural_training_leaves_its_log_and_curves_beside_the_model(capfd, fol
     assert json.loads(output)["texts"] == 200
 
 
-def test_a_linear_training_leaves_nothing_beside_the_model(capfd, folder, tmp_path):
+def test_a_linear_training_leaves_nothing_next_to_the_model(capfd, folder, tmp_path):
     out = tmp_path / "linear"
     assert xmtc(capfd, "train", "linear_tree", folder / "trn.jsonl", "--out", out)[0] == 0
     assert [path.name for path in tmp_path.iterdir()] == ["linear"]
 
 
-def test_a_stopped_training_says_whether_it_goes_on(capfd, folder, tmp_path, monkeypatch):
+def test_a_stopped_training_says_whether_it_can_continue(capfd, folder, tmp_path, monkeypatch):
     from xmtc import api
-    from xmtc.core import run as runs
+    from xmtc.core.run import Run
 
     def stopped(kind, dataset, settings, run):
         if kind == "lightxml":
-            with runs.kept_in(run):
-                runs.stage("words", "key", dict)
+            Run.at(run).stage("words", "key", dict)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(api, "train", stopped)
@@ -773,12 +772,14 @@ def test_a_stopped_training_says_whether_it_goes_on(capfd, folder, tmp_path, mon
         code, _, errors = xmtc(capfd, *train)
         assert code == 130
         assert "xmtc: stopped." in errors
-        assert (f"The same command goes on with what is in {tmp_path / kind}.run" in errors) == (
-            goes_on
-        )
+        advice = f"Run the same command again to continue from {tmp_path / kind}.run"
+        assert (advice in errors) == goes_on
 
 
-def test_a_killed_neural_training_goes_on_with_the_same_command(capfd, folder, tmp_path):
+def test_a_killed_neural_training_continues_with_the_same_command(
+    capfd, folder, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("XMTC_CHECKPOINT_SECONDS", "0")
     answers = []
     for name, kills in (("whole", 0), ("killed", 1)):
         out = tmp_path / name
@@ -791,8 +792,6 @@ def test_a_killed_neural_training_goes_on_with_the_same_command(capfd, folder, t
             *QUICK_NEURAL,
             "--set",
             "training.epochs=12",
-            "--set",
-            "training.checkpoint_seconds=0",
         ]
         for _ in range(kills):
             program = [sys.executable, "-m", "xmtc", *map(str, command)]
@@ -805,3 +804,40 @@ def test_a_killed_neural_training_goes_on_with_the_same_command(capfd, folder, t
         assert xmtc(capfd, *command)[0] == 0
         answers.append((out / "arrays.safetensors").read_bytes())
     assert answers[0] == answers[1]
+
+
+def test_presets_are_listed_and_used_with_settings_on_top(capfd, folder, tmp_path):
+    code, output, _ = xmtc(capfd, "presets", "linear_tree", "--json")
+    assert code == 0
+    assert {"parabel", "bonsai", "xr-linear", "plt"} <= {
+        each["name"] for each in json.loads(output)
+    }
+    out = tmp_path / "model"
+    train = ["train", "linear_tree", folder / "trn.jsonl", "--out", out, "--preset", "parabel"]
+    assert xmtc(capfd, *train, "--set", "trees=2")[0] == 0
+    settings = json.loads((out / "manifest.json").read_text())["settings"]
+    assert (settings["trees"], settings["tree"]["arity"]) == (2, 2)
+
+
+def test_a_preset_of_another_kind_is_refused_before_the_work(capfd, tmp_path):
+    train = ["train", "one_vs_all", tmp_path / "none.jsonl", "--out", tmp_path / "model"]
+    code, _, errors = xmtc(capfd, *train, "--preset", "parabel")
+    assert code == 1
+    assert "the preset parabel is for linear_tree, not one_vs_all. Available: dismec." in errors
+    code, _, errors = xmtc(capfd, *train, "--preset", "dismek")
+    assert (code, "did you mean 'dismec'?" in errors) == (1, True)
+
+
+def test_settings_of_papers_are_listed_when_asked_for(capfd):
+    _, shown, _ = xmtc(capfd, "settings", "linear_tree")
+    _, listed, _ = xmtc(capfd, "settings", "linear_tree", "--all")
+    assert "published" not in shown
+    assert "published" in listed
+    _, changed, _ = xmtc(capfd, "settings", "linear_tree", "--preset", "parabel")
+    assert "published" in changed  # those that differ from their defaults
+
+
+def test_a_setting_without_effect_is_reported(capfd, folder, tmp_path, caplog):
+    train = ["train", "lightxml", folder / "trn.jsonl", "--out", tmp_path / "model", *QUICK_NEURAL]
+    assert xmtc(capfd, *train, "--set", "training.patience=7")[0] == 0
+    assert "training.patience has no effect" in caplog.text

@@ -322,6 +322,8 @@ def _assign(values: dict[str, Any], path: list[str], value: str) -> None:
 def _type_name(hint: Any) -> str:
     if typing.get_origin(hint) is typing.Literal:
         return " | ".join(map(str, typing.get_args(hint)))
+    if _variants(hint):
+        return "group | None"
     return getattr(hint, "__name__", str(hint)) if isinstance(hint, type) else str(hint)
 
 
