@@ -37,4 +37,4 @@ _forget_stale_kernels()
 def _fresh_globals():
     yield
     set_threads(None)
-    progress.show(None)
+    progress.show_progress(None)

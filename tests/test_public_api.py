@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +23,12 @@ def in_fresh_python(code):
 def test_every_public_name_exists(name):
     assert getattr(xmtc, name) is not None
     assert name in dir(xmtc)
+
+
+def test_type_checkers_are_told_the_same_names():
+    stub = Path(xmtc.__file__).with_suffix(".pyi").read_text()
+    exported = set(re.findall(r" as (\w+)", stub)) | set(re.findall(r"^(\w+):", stub, re.M))
+    assert exported == set(xmtc.__all__)
 
 
 def test_an_unknown_name_is_an_attribute_error():

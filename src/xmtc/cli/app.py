@@ -86,7 +86,7 @@ def app(threads: int | None, quiet: bool) -> None:
     from xmtc.core.threads import set_threads
 
     set_threads(threads)
-    progress.show(False if quiet else None)
+    progress.show_progress(False if quiet else None)
 
 
 def main(arguments: list[str] | None = None) -> None:

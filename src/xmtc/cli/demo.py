@@ -55,7 +55,7 @@ def command(kinds: tuple[str, ...], as_json: bool) -> None:
     from xmtc.core import progress
 
     if not as_json:
-        progress.show(True)
+        progress.show_progress(True)
     train, test = datasets.debian()
     chosen = kinds or _possible(KINDS)
     if not as_json:

@@ -2,8 +2,8 @@
 
 `advance(32, "loss 0.7")` also puts a note next to the bar.
 
-A bar goes to standard error, on a terminal or after `show(True)`. It appears after half a second,
-so quick steps stay silent. Whether bars are shown is a setting of the whole process.
+A bar goes to standard error, on a terminal or after `show_progress(True)`. It appears after half a
+second, so quick steps stay silent. Whether bars are shown is a setting of the whole process.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class Advance(Protocol):
 
 
 DELAY = 0.5  # seconds before a bar appears
-_asked: list[bool] = []  # the last `show`, if any; of the whole process
+_asked: list[bool] = []  # the last `show_progress`, if any; of the whole process
 _live: list[Progress] = []  # the display that is up, shared by nested steps
 _turn = threading.RLock()  # the threads of a step share its bar
 
 
-def show(wanted: bool | None) -> None:
+def show_progress(wanted: bool | None) -> None:
     """Always (True), never (False), or on a terminal only (None, the default)."""
     _asked[:] = [] if wanted is None else [wanted]
 

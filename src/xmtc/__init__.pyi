@@ -1,0 +1,35 @@
+from xmtc import datasets as datasets
+from xmtc import sklearn as sklearn
+from xmtc.api import compare as compare
+from xmtc.api import evaluate as evaluate
+from xmtc.api import explain as explain
+from xmtc.api import load as load
+from xmtc.api import predict as predict
+from xmtc.api import save as save
+from xmtc.api import train as train
+from xmtc.core.dataset import Dataset as Dataset
+from xmtc.core.errors import ConfigError as ConfigError
+from xmtc.core.errors import DataError as DataError
+from xmtc.core.errors import MissingExtra as MissingExtra
+from xmtc.core.errors import StoreError as StoreError
+from xmtc.core.errors import XmtcError as XmtcError
+from xmtc.core.interfaces import Encoder as Encoder
+from xmtc.core.interfaces import Model as Model
+from xmtc.core.interfaces import Scorer as Scorer
+from xmtc.core.labels import LabelSpace as LabelSpace
+from xmtc.core.progress import show_progress as show_progress
+from xmtc.core.ranking import Ranking as Ranking
+from xmtc.core.threads import set_threads as set_threads
+from xmtc.core.tree import LabelTree as LabelTree
+from xmtc.core.walk import walk as walk
+from xmtc.data.read import read_dataset as read_dataset
+from xmtc.data.writing import write_dataset as write_dataset
+from xmtc.evaluation.comparison import Comparison as Comparison
+from xmtc.evaluation.report import Report as Report
+from xmtc.models.update import add_labels as add_labels
+from xmtc.models.update import remove_labels as remove_labels
+from xmtc.models.update import update as update
+from xmtc.planning.plan import Plan as Plan
+from xmtc.planning.plan import plan as plan
+
+__version__: str
