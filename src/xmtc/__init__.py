@@ -40,7 +40,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = ["datasets", "sklearn"]
 
-__all__ = ["__version__", *_HOME_OF, *_MODULES]
+__all__ = ["__version__", *_HOME_OF, *_MODULES]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
