@@ -12,7 +12,7 @@ import xmtc
 from xmtc.core.arrays import as_csr, unit_rows
 from xmtc.core.config import from_dict
 from xmtc.kernels.balanced_kmeans import _fill_sides, split_in_half, split_like
-from xmtc.labels.partition import every
+from xmtc.labels.partition import every_nth
 from xmtc.labels.trees import (
     PublishedTree,
     TreeConfig,
@@ -180,7 +180,7 @@ def test_levels_collapse_into_the_chains_of_the_specification(labels, max_leaf, 
     halvings = halvings_for(labels, max_leaf)
     label = np.arange(labels)
     levels = [(label << depth) // labels for depth in range(1, halvings + 1)]
-    found = every(levels, int(np.log2(splits)), top)
+    found = every_nth(levels, int(np.log2(splits)), top)
     assert [int(members.max()) + 1 for members in found] == sizes
 
 
@@ -277,8 +277,8 @@ def test_a_given_tree_is_kept():
     assert above[4][0] != above[0][0]
 
 
-def test_a_circle_in_a_given_tree_is_an_error():
-    with pytest.raises(xmtc.DataError, match="circle"):
+def test_a_cycle_in_a_given_tree_is_an_error():
+    with pytest.raises(xmtc.DataError, match="cycle"):
         given_tree(xmtc.LabelSpace(("a",)), {"a": "b", "b": "c", "c": "b"})
 
 

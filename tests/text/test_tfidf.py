@@ -192,7 +192,7 @@ def test_feature_rows_of_the_right_width_pass_through():
     encoder, features = tfidf.learn(SCRIPTS, TfidfConfig())
     assert (encoder.encode(features) != features).nnz == 0
     for other in (encoder.feature_count + 1, 3):
-        with pytest.raises(DataError, match=f"reads texts; .* {other} columns"):
+        with pytest.raises(DataError, match=f"expected texts, .* {other} columns"):
             encoder.encode(sp.csr_array((2, other), dtype=np.float32))
     with pytest.raises(DataError, match="NaN"):
         encoder.encode(sp.csr_array(np.full((1, encoder.feature_count), np.nan, np.float32)))

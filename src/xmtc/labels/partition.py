@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from xmtc.core.arrays import Array, Ints, Longs
+from xmtc.core.arrays import Ints, Longs
 from xmtc.core.progress import track
 from xmtc.core.threads import in_threads
 from xmtc.core.tree import MAX_DEPTH, LabelTree
@@ -49,25 +49,22 @@ def grow(labels: int, split: Split, seed: int, max_depth: int = MAX_DEPTH - 1) -
             if not any(parts):
                 break
             nodes = [
-                part for node, some in zip(nodes, parts, strict=True) for part in some or [node]
+                child
+                for node, children in zip(nodes, parts, strict=True)
+                for child in children or [node]
             ]
-            levels.append(_members(nodes, labels))
+            levels.append(np.empty(labels, np.int32))
+            for place, node in enumerate(nodes):
+                levels[-1][node] = place
             advance(1)
     return levels
 
 
-def every(levels: Sequence[Ints], step_size: int, widest_top: int) -> list[Ints]:
-    """Every `step_size`-th level counted from the finest, down to a top of at most `widest_top`."""
-    kept: list[Ints] = []
-    for members in levels[::-step_size]:
-        kept.append(members)
-        if members.max(initial=0) < widest_top:
+def every_nth(levels: Sequence[Ints], n: int, max_top: int) -> list[Ints]:
+    """Every n-th level, counted from the finest, up to a top of at most `max_top` nodes."""
+    selected: list[Ints] = []
+    for members in levels[::-n]:
+        selected.append(members)
+        if members.max(initial=0) < max_top:
             break
-    return kept[::-1]
-
-
-def _members(nodes: Sequence[Array], labels: int) -> Ints:
-    members = np.empty(labels, np.int32)
-    for place, node in enumerate(nodes):
-        members[node] = place
-    return members
+    return selected[::-1]

@@ -16,9 +16,9 @@ from xmtc.core.errors import DataError, require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.tree import MAX_DEPTH, LabelTree
 from xmtc.kernels.balanced_kmeans import nearest_centres, split_in_half, split_like
-from xmtc.labels.partition import Split, every, grow, tree_of
+from xmtc.labels.partition import Split, every_nth, grow, tree_of
 
-AGAIN = 2  # passes over all labels of a node whose halves some of them have found
+ITERATIONS = 2  # of 2-means over all labels of a node, after those of a sample
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,13 @@ class PublishedTree:
 
     def __post_init__(self) -> None:
         require(self.sample >= 2, "sample", self.sample, "must be at least 2")
-        check_stop(self.stop, self.centres)
+        require(
+            self.stop != "gain" or self.centres == "unit",
+            "stop",
+            self.stop,
+            "is a gain of cosines, which Euclidean centres do not aim for: take still or change, "
+            "or centres=unit",
+        )
 
 
 @dataclass(frozen=True)
@@ -74,43 +80,32 @@ class TreeConfig:
                 yield f"published.{name}", f"method={self.method} has no 2-means"
 
 
-def check_stop(stop: str, centres: str) -> None:
-    """Raise where 2-means would stop by what it does not know."""
-    require(
-        stop != "gain" or centres == "unit",
-        "stop",
-        stop,
-        "is a gain of cosines, which Euclidean centres do not aim for: take still or change, "
-        "or centres=unit",
-    )
-
-
 def build_tree(vectors: Csr, counts: Longs, config: TreeConfig, seed: int = 0) -> LabelTree:
     """The tree over labels described by `vectors` (labels, features), seen `counts` times."""
-    labels = vectors.shape[0]
     if config.method == "balanced":
         return balanced_tree(vectors, config, seed)
-    splits: dict[str, Split] = {
-        "kmeans": _into_clusters(vectors, config),
-        "random": _at_random(config),
-        "frequency": _by_mass(counts, config),
-    }
-    return tree_of(grow(labels, splits[config.method], seed, config.max_depth), labels)
+    if config.method == "kmeans":
+        split = k_means(vectors, config)
+    else:
+        split = at_random(config) if config.method == "random" else by_frequency(counts, config)
+    labels = vectors.shape[0]
+    return tree_of(grow(labels, split, seed, config.max_depth), labels)
 
 
 def balanced_tree(
-    vectors: Csr, config: TreeConfig, seed: int = 0, halvings_in_all: int | None = None
+    vectors: Csr, config: TreeConfig, seed: int = 0, halvings: int | None = None
 ) -> LabelTree:
     """Halves of halves, `log2(arity)` of them to a level.
 
-    halvings_in_all: how often every label's node is halved; None: by `max_leaf` and `max_depth`.
+    halvings: how often every label's node is halved; None: by `max_leaf` and `max_depth`.
     """
     labels = vectors.shape[0]
-    halvings = int(math.log2(config.arity))
-    depth = min(halvings_for(labels, config.max_leaf), config.max_depth * halvings, MAX_DEPTH - 1)
-    depth = depth if halvings_in_all is None else halvings_in_all
-    levels = grow(labels, _in_half(vectors, config), seed, depth)
-    return tree_of(every(levels, halvings, config.arity), labels)
+    per_level = int(math.log2(config.arity))
+    if halvings is None:
+        wanted = halvings_for(labels, config.max_leaf)
+        halvings = min(wanted, config.max_depth * per_level, MAX_DEPTH - 1)
+    levels = grow(labels, two_means(vectors, config), seed, halvings)
+    return tree_of(every_nth(levels, per_level, config.arity), labels)
 
 
 def halvings_for(labels: int, max_leaf: int) -> int:
@@ -118,12 +113,12 @@ def halvings_for(labels: int, max_leaf: int) -> int:
     return max(0, math.ceil(math.log2(max(1, labels) / max_leaf)))
 
 
-def published_halvings(labels: int, max_cluster: int = 100) -> int:
+def published_halvings(labels: int, max_leaf: int = 100) -> int:
     """X-Transformer's depth, floor(log2(L // 100 + 1)) + 1, which gives X-BERT's 6, 9, 8 and 13.
 
     No more than leave a label in every cluster.
     """
-    wanted = int(math.log2(labels // max_cluster + 1)) + 1
+    wanted = int(math.log2(labels // max_leaf + 1)) + 1
     return min(wanted, int(math.log2(max(1, labels))))
 
 
@@ -137,16 +132,13 @@ def given_tree(labels: LabelSpace, parent_of: Mapping[str, str]) -> LabelTree:
     paths = [_path(name, parent_of, name in inner) for name in labels.names]
     depth = max(map(len, paths), default=0)
     if depth == 0 and len(labels):
-        known = next(iter(parent_of), None)
+        example = f", e.g. {next(iter(parent_of))!r}" if parent_of else " (it is empty)"
         raise DataError(
-            f"the given tree has none of the {len(labels):,} labels, e.g. {labels.names[0]!r}; "
-            + (f"it has {known!r}. " if known else "it is empty. ")
-            + "A label must be called the same in both."
+            f"the given tree has none of the {len(labels):,} labels, e.g. {labels.names[0]!r}, but "
+            f"other names{example}. A label must be called the same in both."
         )
     if depth >= MAX_DEPTH:
-        raise DataError(
-            f"the given tree is {depth} levels deep; at most {MAX_DEPTH - 1} are allowed."
-        )
+        raise DataError(f"expected a tree of at most {MAX_DEPTH - 1} levels, got {depth}.")
     levels = []
     for level in range(1, depth + 1):
         heads = [
@@ -164,18 +156,19 @@ def _path(name: str, parent_of: Mapping[str, str], is_inner: bool) -> list[str]:
     above = parent_of.get(name)
     while above is not None:
         if above in seen:
-            raise DataError(f"the given tree has a circle: {name!r} is above itself.")
+            raise DataError(f"the given tree has a cycle: {name!r} is above itself.")
         seen.add(above)
         path.append(above)
         above = parent_of.get(above)
     return path[::-1]
 
 
-def _in_half(vectors: Csr, config: TreeConfig) -> Split:
+def two_means(vectors: Csr, config: TreeConfig) -> Split:
+    """Balanced 2-means: halves whose sizes differ by one at most."""
     how = config.published
     matrix = kernel_arrays(vectors)
     scratch = threading.local()
-    passes = 100 if how.stop == "gain" else 20
+    iterations = 100 if how.stop == "gain" else 20
     min_gain = 1e-4 if how.stop == "gain" else -1.0
     min_change = 0.01 if how.stop == "change" else -1.0
     means = how.centres == "mean"
@@ -185,22 +178,22 @@ def _in_half(vectors: Csr, config: TreeConfig) -> Split:
             return []
         if not hasattr(scratch, "place_of"):
             scratch.place_of = np.zeros(vectors.shape[1], np.int32)
-        asked = labels
+        sample = labels
         if len(labels) > how.sample:
-            asked = np.sort(rng.choice(labels, how.sample, replace=False))
-        pair = tuple(rng.choice(asked, 2, replace=False))
+            sample = np.sort(rng.choice(labels, how.sample, replace=False))
+        pair = tuple(rng.choice(sample, 2, replace=False))
         left, right, _ = split_in_half(
-            matrix, scratch.place_of, asked, pair, min_gain, passes, min_change, means
+            matrix, scratch.place_of, sample, pair, min_gain, iterations, min_change, means
         )
-        if len(asked) == len(labels):
+        if len(sample) == len(labels):
             return [left, right]
-        return split_like(matrix, vectors.shape[1], labels, (left, right), AGAIN, means)
+        return split_like(matrix, vectors.shape[1], labels, (left, right), ITERATIONS, means)
 
     return split
 
 
-def _into_clusters(vectors: Csr, config: TreeConfig) -> Split:
-    """Plain spherical k-means (Bonsai): clusters of any size, none empty, none with one label."""
+def k_means(vectors: Csr, config: TreeConfig) -> Split:
+    """Spherical k-means (Bonsai): clusters of any size, none empty, none with one label."""
     matrix = kernel_arrays(vectors)
     features = vectors.shape[1]
 
@@ -215,7 +208,9 @@ def _into_clusters(vectors: Csr, config: TreeConfig) -> Split:
     return split
 
 
-def _at_random(config: TreeConfig) -> Split:
+def at_random(config: TreeConfig) -> Split:
+    """Parts of equal size, drawn at random."""
+
     def split(labels: Longs, rng: np.random.Generator) -> Sequence[Longs]:
         if len(labels) <= config.max_leaf:
             return []
@@ -225,7 +220,7 @@ def _at_random(config: TreeConfig) -> Split:
     return split
 
 
-def _by_mass(counts: Longs, config: TreeConfig) -> Split:
+def by_frequency(counts: Longs, config: TreeConfig) -> Split:
     """Children of about equal total frequency: frequent labels end up near the root."""
 
     def split(labels: Longs, rng: np.random.Generator) -> Sequence[Longs]:

@@ -1,6 +1,6 @@
-"""Joined features: the words of a text beside what an encoder makes of it.
+"""Concatenated features: the terms of a text and, behind them, its vector by an encoder.
 
-A linear classifier then weighs both: words that it saw, and meaning that the encoder knew before.
+A linear classifier then weighs both: terms that it saw, and meaning that the encoder knows.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import scipy.sparse as sp
 from xmtc.core.arrays import Array, Csr, Floats, as_csr, unit_rows
 
 
-def concat(words: Csr, vectors: Floats, whole: bool = True, weight: float = 1.0) -> Csr:
-    """(texts, features + dim): `words`, and behind them `vectors` (texts, dim).
+def concat(terms: Csr, vectors: Floats, whole: bool = True, weight: float = 1.0) -> Csr:
+    """(texts, features) and (texts, dim) -> (texts, features + dim).
 
-    Each of the two blocks is brought to length 1, so that neither drowns the other. whole: then the
-    joined rows too, as X-Transformer does; False: as XR-Transformer does, where both count more.
-    weight: the length of the second block beside the first.
+    Each of the two blocks has unit length, so that neither drowns the other. whole: the
+    concatenated rows too, as in X-Transformer; not in XR-Transformer, where both count more.
+    weight: the length of the vector, that of the terms being 1.
     """
-    blocks = [unit_rows(words), as_csr(unit(vectors) * np.float32(weight))]
+    blocks = [unit_rows(terms), as_csr(unit(vectors) * np.float32(weight))]
     rows = as_csr(sp.hstack(blocks, format="csr"))
     return unit_rows(rows) if whole else rows
 

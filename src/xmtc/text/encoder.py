@@ -29,8 +29,8 @@ class GivenFeatures:
         """(texts, features), checked."""
         if not sp.issparse(inputs):
             raise DataError(
-                "this model was trained on a feature matrix and cannot read texts. "
-                "Give it a sparse matrix, or train it on texts."
+                "expected a sparse matrix, got texts: this model was trained on features and "
+                "cannot read texts. Give features, or train a model on texts."
             )
         return unit_rows(tfidf.checked_features(inputs, self.feature_count))
 
@@ -52,6 +52,6 @@ def load_encoder(parts: Parts, prefix: str, config: TfidfConfig) -> Tfidf | Give
     if f"{prefix}.feature_count" in parts.arrays:
         count = parts.array(f"{prefix}.feature_count", np.int64, (1,))
         if not 0 <= count[0] < 1 << 31:
-            raise DataError(f"{count[0]} features")
+            raise DataError(f"expected a number of features, got {count[0]}")
         return GivenFeatures(int(count[0]))
     return Tfidf.from_parts(parts, prefix, config)

@@ -1,17 +1,29 @@
-"""TF-IDF: a text as a sparse row of weighted words; learned on training texts, then fixed."""
+"""TF-IDF: a text as a sparse row of weighted terms, in the vocabulary of the training texts."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from xmtc.core.arrays import Array, Bytes, Csr, Floats, Inputs, Ints, Longs, as_csr, csr
+from xmtc.core.arrays import (
+    Array,
+    Bytes,
+    Csr,
+    Floats,
+    Inputs,
+    Ints,
+    Longs,
+    Matrix,
+    as_csr,
+    csr,
+    starts_of,
+)
 from xmtc.core.config import group, setting
 from xmtc.core.errors import DataError, require
 from xmtc.core.parts import Parts
@@ -22,14 +34,21 @@ from xmtc.kernels.term_table import Table, merge_terms
 from xmtc.kernels.tfidf_weights import renumber_columns, tfidf_weights
 from xmtc.text import unicode_tables
 
-R = TypeVar("R")
-
-# CSR arrays of counts, texts per term, and the bytes of the terms
-Learned: TypeAlias = tuple[Longs, Ints, Ints, Ints, Bytes, Longs]
-
 BLOCK_CHARACTERS = 1 << 24  # of text per block: bounds the copy that the kernel reads
-MAX_IDF = 100  # a bound for files from strangers; ln(all texts on earth) is far below
+MAX_IDF = 100  # bound for untrusted files; ln(all texts on earth) is far below
 SMALL = 1 << 16  # characters that are not worth sharing among threads
+MAX_COLUMNS = 1 << 30
+
+
+class TermCounts(NamedTuple):
+    """A block of texts as counts of terms, and the terms."""
+
+    indptr: Longs
+    terms: Ints
+    counts: Ints
+    in_texts: Ints  # (terms,) in how many texts each occurs
+    blob: Bytes  # the UTF-8 of all terms, in order of first appearance
+    starts: Longs
 
 
 @dataclass(frozen=True)
@@ -40,11 +59,6 @@ class PublishedTfidf:
     sublinear_tf: bool = setting(True, "1 + ln(term frequency) instead of the frequency")
     norm: Literal["l2"] | None = setting("l2", "norm by which each text's row is divided")
     hash_buckets: int | None = setting(None, "columns of feature hashing (None: a vocabulary)")
-
-    def __post_init__(self) -> None:
-        length = self.min_word_length
-        require(length >= 1, "min_word_length", length, "must be at least 1")
-        _check_limit("hash_buckets", self.hash_buckets)
 
 
 @dataclass(frozen=True)
@@ -72,28 +86,27 @@ class TfidfConfig:
         )
         require(self.min_df >= 1, "min_df", self.min_df, "must be at least 1 text")
         require(0 < self.max_df <= 1, "max_df", self.max_df, "is a share of the texts, 0 to 1")
-        _check_limit("max_features", self.max_features)
+        length = self.published.min_word_length
+        require(length >= 1, "published.min_word_length", length, "must be at least 1")
+        for name, size in (
+            ("max_features", self.max_features),
+            ("published.hash_buckets", self.published.hash_buckets),
+        ):
+            fits = size is None or 1 <= size <= MAX_COLUMNS
+            require(fits, name, size, "must be a positive number, or none for no limit")
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
         """Settings that do nothing in this combination, and why."""
         if self.analyzer == "char" and self.published.min_word_length != 2:
             yield "published.min_word_length", "analyzer=char reads words of any length"
 
-    @property
+    @cached_property
     def analysis(self) -> Analysis:
-        """The same in the terms of the kernel."""
-        words = self.analyzer == "word"
-        return Analysis(
-            (unicode_tables.words if words else unicode_tables.visible)(self.lowercase),
-            self.published.min_word_length if words else 1,
-            self.ngram_range,
-            not words,
-        )
-
-
-def _check_limit(name: str, value: int | None) -> None:
-    fits = value is None or 1 <= value <= 1 << 30
-    require(fits, name, value, "must be a positive number, or none for no limit")
+        """How the kernels cut texts into terms."""
+        if self.analyzer == "word":
+            fold = unicode_tables.words(self.lowercase)
+            return Analysis(fold, self.published.min_word_length, self.ngram_range, False)
+        return Analysis(unicode_tables.visible(self.lowercase), 1, self.ngram_range, True)
 
 
 @dataclass(frozen=True)
@@ -116,11 +129,6 @@ class Tfidf:
         """The vocabulary, ready for look-up."""
         return Table(self.terms, self.term_starts)
 
-    @cached_property
-    def analysis(self) -> Analysis:
-        """How texts are cut."""
-        return self.config.analysis
-
     def term(self, column: int) -> str:
         """The word behind a column; hashed columns have none."""
         if self.config.published.hash_buckets:
@@ -131,36 +139,38 @@ class Tfidf:
     def encode(self, inputs: Inputs) -> Csr:
         """(texts, features); feature rows of the right width pass through."""
         if sp.issparse(inputs):
-            self._check_own(inputs)
-            return checked_features(inputs, self.feature_count)
-        buckets = self.config.published.hash_buckets or 0
+            features: Any = inputs
+            if features.shape[1] != len(self.idf):
+                raise DataError(
+                    "expected texts, got features that are not those of this model: "
+                    f"{features.shape[1]:,} columns for a vocabulary of {len(self.idf):,} terms. "
+                    "Give texts, or train a model on features."
+                )
+            return checked_features(features, len(self.idf))
+        config = self.config
+        buckets = config.published.hash_buckets or 0
+        with track("reading texts", len(inputs)) as advance:
 
-        def count(block: Sequence[str]) -> tuple[Longs, Ints, Ints]:
-            text, starts = _as_bytes(block, self.config.lowercase)
-            counted = count_terms(text, starts, self.analysis, buckets, self.table)
-            return renumber_columns(*counted, self.columns)
+            def read(texts: Sequence[str]) -> Matrix:
+                text, starts = unicode_tables.utf8(texts, config.lowercase)
+                counted = count_terms(text, starts, config.analysis, buckets, self.table)
+                rows = self._weighted(*counted, self.columns)
+                advance(len(texts))
+                return rows
 
-        return self._weighted(_each_block("reading texts", count, inputs))
+            return _stacked(in_threads(read, _text_blocks(inputs)), len(self.idf))
 
-    def _check_own(self, features: sp.sparray | sp.spmatrix) -> None:
-        if features.shape[1] != self.feature_count:
-            raise DataError(
-                "this model reads texts; here are features only, and not its own: they have "
-                f"{features.shape[1]:,} columns, its vocabulary has {self.feature_count:,} terms. "
-                "Give texts, or train a model on features."
-            )
-
-    def _weighted(self, counted: list[tuple[Longs, Ints, Ints]]) -> Csr:
+    def _weighted(self, indptr: Longs, terms: Ints, counts: Ints, column_of: Ints) -> Matrix:
+        """Counts of terms as rows of weights. column_of: of each term, -1 for none."""
         how = self.config.published
-
-        def weigh(block: tuple[Longs, Ints, Ints]) -> Floats:
-            return tfidf_weights(*block, self.idf, how.sublinear_tf, how.norm is not None)
-
-        weights = in_threads(weigh, counted)
-        return _stacked(counted, weights, self.feature_count)
+        indptr, columns, counts = renumber_columns(indptr, terms, counts, column_of)
+        weights = tfidf_weights(
+            indptr, columns, counts, self.idf, how.sublinear_tf, how.norm is not None
+        )
+        return indptr, columns, weights
 
     def to_arrays(self, prefix: str) -> dict[str, Array]:
-        """What must be saved, besides the settings."""
+        """What must be saved, apart from the settings."""
         names = ("idf", "terms", "term_starts", "columns")
         return {f"{prefix}.{name}": getattr(self, name) for name in names}
 
@@ -184,7 +194,7 @@ class Tfidf:
             raise DataError("each column must belong to one term")
         encoder = Tfidf(config, idf, terms, starts, columns)
         try:
-            encoder.table  # noqa: B018  (built now, so that a twin is found now)
+            encoder.table  # noqa: B018  (built now, so that a term that occurs twice is found now)
         except ValueError as error:
             raise DataError(f"the vocabulary cannot be used: {error}") from None
         return encoder
@@ -194,138 +204,109 @@ def learn(texts: Sequence[str], config: TfidfConfig) -> tuple[Tfidf, Csr]:
     """The encoder for these texts, and the texts encoded: both from one reading."""
     analysis = config.analysis
     buckets = config.published.hash_buckets or 0
+    with track("learning the vocabulary", len(texts)) as advance:
 
-    def count(block: Sequence[str]) -> Learned:
-        text, starts = _as_bytes(block, config.lowercase)
-        return learn_terms(text, starts, analysis, buckets)
+        def count(block: Sequence[str]) -> TermCounts:
+            text, starts = unicode_tables.utf8(block, config.lowercase)
+            counts = TermCounts(*learn_terms(text, starts, analysis, buckets))
+            advance(len(block))
+            return counts
 
-    counted = _each_block("learning the vocabulary", count, texts)
+        counted = in_threads(count, _text_blocks(texts))
     if buckets:
         blob = np.empty(0, np.uint8)
         starts = np.zeros(1, np.int64)
-        moved = [np.arange(buckets, dtype=np.int32)] * len(counted)
+        ids = [np.arange(buckets, dtype=np.int32)] * len(counted)
     else:
-        blob, starts, moved = merge_terms([(block[4], block[5]) for block in counted])
-    known = buckets or len(starts) - 1
-    kept, in_texts = _select(counted, moved, known, config)
-    column_of = np.full(known, -1, np.int32)
-    column_of[kept] = np.arange(len(kept), dtype=np.int32)
-    idf = (np.log((1 + len(texts)) / (1 + in_texts)) + 1).astype(np.float32)
+        blob, starts, ids = merge_terms([(block.blob, block.starts) for block in counted])
+    selected, in_texts = _select(counted, ids, buckets or len(starts) - 1, config)
+    columns = np.arange(len(selected), dtype=np.int32)
+    column_of = np.full(buckets or len(starts) - 1, -1, np.int32)
+    column_of[selected] = columns
     if buckets:
-        encoder = Tfidf(config, idf, blob, starts, column_of)
-    else:
-        columns = np.arange(len(kept), dtype=np.int32)
-        encoder = Tfidf(config, idf, *_subset(blob, starts, kept), columns)
-
-    def renumber(block: int) -> tuple[Longs, Ints, Ints]:
-        indptr, terms, counts = counted[block][:3]
-        return renumber_columns(indptr, terms, counts, column_of[moved[block]])
-
-    return encoder, encoder._weighted(in_threads(renumber, range(len(counted))))
+        columns = column_of
+    else:  # the bytes of the selected terms, in their new order
+        sizes = starts[selected + 1] - starts[selected]
+        new_starts = starts_of(sizes)
+        within = np.arange(new_starts[-1]) - np.repeat(new_starts[:-1], sizes)
+        blob = blob[np.repeat(starts[selected], sizes) + within]
+        starts = new_starts
+    idf = (np.log((1 + len(texts)) / (1 + in_texts)) + 1).astype(np.float32)
+    encoder = Tfidf(config, idf, blob, starts, columns)
+    rows = in_threads(
+        lambda place: encoder._weighted(*counted[place][:3], column_of[ids[place]]),
+        range(len(counted)),
+    )
+    return encoder, _stacked(rows, len(idf))
 
 
 def _select(
-    counted: list[Learned],
-    moved: list[Ints],
-    terms: int,
-    config: TfidfConfig,
+    counted: list[TermCounts], ids: list[Ints], terms: int, config: TfidfConfig
 ) -> tuple[Longs, Longs]:
-    """The terms to keep, most texts first, and in how many texts each occurs.
+    """The terms of the vocabulary, most texts first, and in how many texts each occurs.
 
-    Terms frequent in texts get small numbers, so that their weights share cache lines; among
-    equals the one seen first comes first, which no number of threads changes.
+    ids: for each block, the numbers of its terms among all. Terms frequent in texts get small
+    numbers, so that their weights share cache lines; among equals the one seen first comes first,
+    which no number of threads changes.
     """
     in_texts = np.zeros(terms, np.int64)
     in_all = np.zeros(terms, np.int64)
-    for (_, ids, counts, texts_with, *_), ids_to_all in zip(counted, moved, strict=True):
-        in_texts[ids_to_all] += texts_with
+    for block, block_ids in zip(counted, ids, strict=True):
+        in_texts[block_ids] += block.in_texts
         if config.max_features is not None:
-            in_all[ids_to_all] += np.bincount(ids, counts, len(ids_to_all)).astype(np.int64)
-    rows = sum(len(indptr) - 1 for indptr, *_ in counted)
-    usual = (in_texts >= config.min_df) & (in_texts <= config.max_df * rows) & (in_texts > 0)
-    kept = np.flatnonzero(usual)
+            frequencies = np.bincount(block.terms, block.counts, len(block_ids))
+            in_all[block_ids] += frequencies.astype(np.int64)
+    texts = sum(len(block.indptr) - 1 for block in counted)
+    usual = (in_texts >= config.min_df) & (in_texts <= config.max_df * texts) & (in_texts > 0)
+    selected = np.flatnonzero(usual)
     if config.max_features is not None:
-        kept = np.sort(kept[np.argsort(-in_all[kept], kind="stable")[: config.max_features]])
-    kept = kept[np.argsort(-in_texts[kept], kind="stable")]
-    return kept, in_texts[kept]
+        by_frequency = np.argsort(-in_all[selected], kind="stable")
+        selected = np.sort(selected[by_frequency[: config.max_features]])
+    selected = selected[np.argsort(-in_texts[selected], kind="stable")]
+    return selected, in_texts[selected]
 
 
-def _subset(blob: Bytes, starts: Longs, kept: Longs) -> tuple[Bytes, Longs]:
-    """The bytes of the kept terms in their new order."""
-    sizes = starts[kept + 1] - starts[kept]
-    new_starts = np.zeros(len(kept) + 1, np.int64)
-    np.cumsum(sizes, out=new_starts[1:])
-    within = np.arange(new_starts[-1]) - np.repeat(new_starts[:-1], sizes)
-    return blob[np.repeat(starts[kept], sizes) + within], new_starts
-
-
-def _as_bytes(texts: Sequence[str], lowercase: bool) -> tuple[Bytes, Longs]:
-    """All texts as one stretch of UTF-8, and where each begins."""
-    clean = map(unicode_tables.regular, texts) if lowercase else texts
-    encoded = [text.encode("utf-8", "surrogatepass") for text in clean]
-    starts = np.zeros(len(encoded) + 1, np.int64)
-    np.cumsum([len(text) for text in encoded], out=starts[1:])
-    return np.frombuffer(bytearray(b"").join(encoded), np.uint8), starts
-
-
-def _each_block(title: str, work: Callable[[Sequence[str]], R], texts: Sequence[str]) -> list[R]:
-    """`work` of consecutive blocks of texts, in threads, behind a progress bar."""
-    with track(title, len(texts)) as advance:
-
-        def work_and_tell(block: tuple[int, int]) -> R:
-            result = work(texts[block[0] : block[1]])
-            advance(block[1] - block[0])
-            return result
-
-        return in_threads(work_and_tell, _text_blocks(texts))
-
-
-def _text_blocks(texts: Sequence[str]) -> list[tuple[int, int]]:
+def _text_blocks(texts: Sequence[str]) -> list[Sequence[str]]:
     """Consecutive texts that together have about as many characters as every other block."""
     if sum(map(len, texts)) <= SMALL:
-        return [(0, len(texts))] if texts else []
+        return [texts] if len(texts) else []
     ends = np.cumsum([len(text) for text in texts])
     pieces = max(2 * thread_count(), int(ends[-1]) // BLOCK_CHARACTERS)
     cuts = np.searchsorted(ends, np.arange(1, pieces) * (ends[-1] / pieces))
     edges = np.unique(np.concatenate([[0], cuts, [len(texts)]])).tolist()
-    return list(itertools.pairwise(edges))
+    return [texts[begin:end] for begin, end in itertools.pairwise(edges)]
 
 
-def _stacked(counted: list[tuple[Longs, Ints, Ints]], weights: list[Floats], features: int) -> Csr:
+def _stacked(blocks: list[Matrix], features: int) -> Csr:
     """Blocks of rows as one matrix."""
-    if not counted:
+    if not blocks:
         return csr(np.empty(0, np.float32), np.empty(0, np.int32), np.zeros(1, np.int64), features)
-    if len(counted) == 1:
-        matrix = csr(weights[0], counted[0][1], counted[0][0], features)
-    else:
-        row_sizes = np.concatenate([np.diff(indptr) for indptr, *_ in counted])
-        indptr = np.concatenate([[0], np.cumsum(row_sizes)])
-        indices = np.concatenate([columns for _, columns, _ in counted])
-        matrix = csr(np.concatenate(weights), indices, indptr, features)
+    indptr, columns, weights = blocks[0]
+    if len(blocks) > 1:
+        indptr = starts_of(np.concatenate([np.diff(block[0]) for block in blocks]))
+        columns = np.concatenate([block[1] for block in blocks])
+        weights = np.concatenate([block[2] for block in blocks])
+    matrix = csr(weights, columns, indptr, features)
     matrix.has_canonical_format = True
     return matrix
 
 
-def checked_features(inputs: sp.sparray | sp.spmatrix, wanted: int) -> Csr:
+def checked_features(inputs: sp.sparray | sp.spmatrix, columns: int) -> Csr:
     """The features as wide as the model knows them; files without a header may be narrower."""
-    features = inputs if _is_ready(inputs) else as_csr(inputs)
-    if features.shape[1] > wanted:
-        raise DataError(
-            f"the features have {features.shape[1]} columns, the model was trained with {wanted}. "
-            "Give features of the same kind as in training."
-        )
-    if not np.isfinite(features.data).all():
-        raise DataError("the features hold NaN or infinity. Replace them by numbers.")
-    if features.shape[1] == wanted:
-        return features
-    return csr(features.data, features.indices, features.indptr, wanted)
-
-
-def _is_ready(inputs: sp.sparray | sp.spmatrix) -> bool:
-    """Whether the matrix can be read as it is: SciPy takes a tenth of a millisecond to wrap one."""
-    return (
+    ready = (  # SciPy takes a tenth of a millisecond to wrap a matrix
         isinstance(inputs, sp.csr_array)
         and inputs.dtype == np.float32
         and inputs.indices.dtype == np.int32
-        and bool(inputs.has_canonical_format)
+        and inputs.has_canonical_format
     )
+    features = inputs if ready else as_csr(inputs)
+    if features.shape[1] > columns:
+        raise DataError(
+            f"expected features of {columns} columns, as in training, got {features.shape[1]}. "
+            "Give features of the same kind as in training."
+        )
+    if not np.isfinite(features.data).all():
+        raise DataError("the features contain NaN or infinity. Replace them by numbers.")
+    if features.shape[1] == columns:
+        return features
+    return csr(features.data, features.indices, features.indptr, columns)

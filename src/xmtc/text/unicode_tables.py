@@ -7,11 +7,12 @@ characters: texts that hold them are lower-cased by Python first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
 
-from xmtc.core.arrays import Ints
+from xmtc.core.arrays import Bytes, Ints, Longs, starts_of
 
 TABLE_SIZE = 0x32400
 IRREGULAR = ("\u0130", "\u03a3")  # İ becomes i and a dot; Σ becomes ς at the end of a word
@@ -31,7 +32,8 @@ def words(lowercase: bool) -> Ints:
 def visible(lowercase: bool) -> Ints:
     """Code point -> its lower case (or itself), -1 where it is white space."""
     fold = _cases(lowercase)
-    fold[np.fromiter((chr(point).isspace() for point in range(TABLE_SIZE)), bool, TABLE_SIZE)] = -1
+    space = np.fromiter((chr(point).isspace() for point in range(TABLE_SIZE)), bool, TABLE_SIZE)
+    fold[space] = -1
     return fold
 
 
@@ -44,8 +46,18 @@ def _cases(lowercase: bool) -> Ints:
     return fold
 
 
-def regular(text: str) -> str:
-    """The text, lower-cased already if it holds a letter that the table cannot lower."""
-    if text.isascii() or not any(letter in text for letter in IRREGULAR):
-        return text
-    return text.lower()
+def utf8(texts: Sequence[str], lowercase: bool) -> tuple[Bytes, Longs]:
+    """All texts as one array of UTF-8, and where each begins.
+
+    lowercase: the tables will do that; here it is done for texts with a letter that they cannot.
+    """
+    if lowercase:
+        texts = [
+            text.lower()
+            if not text.isascii() and any(letter in text for letter in IRREGULAR)
+            else text
+            for text in texts
+        ]
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    starts = starts_of([len(text) for text in encoded])
+    return np.frombuffer(bytearray(b"").join(encoded), np.uint8), starts

@@ -18,7 +18,6 @@ from xmtc.labels.trees import (
     PublishedTree,
     TreeConfig,
     balanced_tree,
-    check_stop,
     published_halvings,
 )
 from xmtc.neural.settings import Pretrained
@@ -54,7 +53,7 @@ class IndexConfig:
         require(self.max_cluster >= 1, "max_cluster", self.max_cluster, "must be at least 1")
         require(0 <= self.depth <= 30, "depth", self.depth, "must lie between 0 and 30")
         require(self.seed >= 0, "seed", self.seed, "must be 0 or more")
-        check_stop(self.stop, self.centres)
+        PublishedTree(self.stop, self.centres)
 
 
 def index(dataset: Dataset, words: Tfidf, features: Csr, config: IndexConfig) -> LabelTree:
