@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import xmtc
-from xmtc.models.linear_tree import LEAST_TERMS, LONG, LinearTree
+from xmtc.models.linear_tree import LONG, MIN_TERMS, LinearTree
 
 WORDS = [f"word{number}" for number in range(400)]
 
@@ -21,25 +21,22 @@ def _trained(words_per_text: int, **settings: object) -> LinearTree:
     return model
 
 
-@pytest.mark.parametrize(
-    ("words", "terms"), [(4, LEAST_TERMS), (20, LONG * 20), (60, 96), (120, 96)]
-)
+@pytest.mark.parametrize(("words", "terms"), [(4, MIN_TERMS), (20, LONG * 20), (60, 96), (120, 96)])
 def test_long_texts_are_read_in_proportion_to_usual_ones(words: int, terms: int) -> None:
     model = _trained(words, text={"min_df": 1})
-    assert model.terms == terms
+    assert model.max_terms == terms
     assert model.encode([" ".join(WORDS[:200])]).nnz == terms
-    assert model.encode_to_learn([" ".join(WORDS[:200])]).nnz == 96
 
 
 def test_a_usual_text_is_read_whole() -> None:
     model = _trained(20, text={"min_df": 1})
     text = " ".join(WORDS[:20])
-    assert model.encode([text]).nnz == model.encode_to_learn([text]).nnz == 20
+    assert model.encode([text]).nnz == 20
 
 
 def test_without_a_limit_every_term_is_read() -> None:
     model = _trained(4, text={"min_df": 1}, max_terms=None)
-    assert model.terms is None
+    assert model.max_terms is None
     assert model.encode([" ".join(WORDS[:200])]).nnz == 200
 
 
@@ -48,4 +45,4 @@ def test_a_saved_model_reads_the_same_terms(tmp_path: Path) -> None:
     xmtc.save(model, tmp_path / "model")
     loaded = xmtc.load(tmp_path / "model")
     assert isinstance(loaded, LinearTree)
-    assert loaded.terms == model.terms == LEAST_TERMS
+    assert loaded.max_terms == model.max_terms == MIN_TERMS

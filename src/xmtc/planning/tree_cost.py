@@ -195,7 +195,7 @@ def _upper(ground: Ground, config: linear_tree.Config) -> Upper:
 
 def _matcher(forest: Forest, features: Csr, config: linear_tree.Config) -> Forest:
     """The forest with the weights that lead texts, ready: it has ranked a text."""
-    (kept,) = linear_tree.kept_as(config, [forest])
+    (kept,) = linear_tree.in_weight_type(config, [forest])
     matched(kept, features[:1], config.beam)
     return kept
 
@@ -245,7 +245,9 @@ def _leaves(ground: Ground, config: linear_tree.Config, upper: Upper) -> Part:
 
 
 def _saved_bytes(forest: Forest, config: linear_tree.Config) -> int:
-    return sum(bytes_of(forest_arrays(kept, "")) for kept in linear_tree.kept_as(config, [forest]))
+    return sum(
+        bytes_of(forest_arrays(kept, "")) for kept in linear_tree.in_weight_type(config, [forest])
+    )
 
 
 def _texts_above(ground: Ground) -> sp.csc_array:

@@ -316,7 +316,7 @@ def of_vectors(
     else:
         described = _label_vectors(dataset, words, features, vectors, config)
         trees = linear_tree.trees_of(dataset, described, config.linear)
-        forests = linear_tree.grown(rows, dataset, trees, config.linear)
+        forests = linear_tree.train_forests(rows, dataset, trees, config.linear)
     return XRTransformer(config, words, encoder, forests, dataset.labels, dataset.trained_on())
 
 

@@ -133,5 +133,5 @@ def test_limits_that_nothing_fits_are_refused_with_the_least(data, priced):
         xmtc.plan("linear_tree", data, minutes=0)
     with pytest.raises(xmtc.ConfigError, match="no model called"):
         xmtc.plan("linear_treee", data)
-    with pytest.raises(xmtc.DataError, match="takes a Dataset"):
+    with pytest.raises(xmtc.DataError, match="expected a Dataset"):
         xmtc.plan("linear_tree", ["text"])

@@ -104,11 +104,11 @@ def test_a_label_of_unknown_words_is_refused_or_named_in_a_warning(model, caplog
     assert "'half'" not in caplog.text
 
 
-def test_foreign_features_teach_a_text_model_nothing(model):
+def test_features_of_another_model_are_refused_by_an_update(model):
     old = planted(texts=400, labels=40)
     foreign = xmtc.Dataset((), old.relevant, old.labels, sp.csr_array(np.ones((400, 3), "f4")))
     for labels in (old.labels, xmtc.LabelSpace(tuple(map(str, range(40))))):
-        with pytest.raises(xmtc.DataError, match="this model reads texts; here are features only"):
+        with pytest.raises(xmtc.DataError, match="expected texts, got features"):
             update(model, old, replace(foreign, labels=labels))
     own = model.encoder.encode(old.texts)
     updated = update(model, old, xmtc.Dataset((), old.relevant, old.labels, own))
