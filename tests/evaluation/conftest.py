@@ -23,11 +23,11 @@ class Case:
 
 
 def random_case(seed: int, texts: int = 12, labels: int = 8, k: int = 7) -> Case:
-    chance = np.random.default_rng(seed)
-    predicted = chance.integers(-1, labels + 2, (texts, k)).astype(np.int32)
-    scores = -np.sort(-chance.random((texts, k)).astype(np.float32), axis=1)
-    truth = [set(np.flatnonzero(chance.random(labels) < 0.3).tolist()) for _ in range(texts)]
-    counts = chance.integers(0, 100, labels - 2)  # the last two labels are unknown in training
+    rng = np.random.default_rng(seed)
+    predicted = rng.integers(-1, labels + 2, (texts, k)).astype(np.int32)
+    scores = -np.sort(-rng.random((texts, k)).astype(np.float32), axis=1)
+    truth = [set(np.flatnonzero(rng.random(labels) < 0.3).tolist()) for _ in range(texts)]
+    counts = rng.integers(0, 100, labels - 2)  # the last two labels are unknown in training
     return Case(
         predicted.tolist(),
         truth,

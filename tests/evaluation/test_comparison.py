@@ -23,19 +23,19 @@ METRICS = ["P@1", "P@3", "nDCG@3", "PSP@3", "R@3"]
 HOSTILE = ["<script>alert(1)</script>", '" onload="x', "a & b", "nul \0", "\u202e flip", "'</td>"]
 
 
-def answers(chance, texts):
-    labels = np.array([chance.permutation(LABELS)[:K] for _ in range(texts)], np.int32)
+def answers(rng, texts):
+    labels = np.array([rng.permutation(LABELS)[:K] for _ in range(texts)], np.int32)
     return Ranking(labels.reshape(texts, K), np.ones((texts, K), np.float32))
 
 
 def case(seed=0, texts=40, names=None):
     """Two random rankings, a truth with texts and names, training counts of every band."""
-    chance = np.random.default_rng(seed)
-    rows = [np.flatnonzero(chance.random(LABELS) < 0.3).tolist() for _ in range(texts)]
+    rng = np.random.default_rng(seed)
+    rows = [np.flatnonzero(rng.random(LABELS) < 0.3).tolist() for _ in range(texts)]
     space = LabelSpace(tuple(names or (f"label {label}" for label in range(LABELS))))
     truth = Dataset([f"text {row}" for row in range(texts)], csr_of_rows(rows, LABELS), space)
     counts = np.array([0, 1, 3, 5, 6, 20, 50, 51, 400], np.int64)
-    rankings = {"old": answers(chance, texts), "new": answers(chance, texts)}
+    rankings = {"old": answers(rng, texts), "new": answers(rng, texts)}
     return rankings, truth, TrainedOn(500, counts)
 
 
@@ -82,10 +82,10 @@ def test_intervals_and_p_values_are_those_of_a_naive_bootstrap():
         for ranking in rankings.values()
     ]
     gain = right[1] - right[0]
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     draws = []
     for _ in range(60):
-        rows = chance.integers(0, len(truth), len(truth))
+        rows = rng.integers(0, len(truth), len(truth))
         draws.append(sum(gain[row] for row in rows))
     percent = 100 / K / len(truth)
     total = gain.sum()
@@ -139,7 +139,7 @@ def test_labels_and_texts_are_counted_as_loops_count_them():
     assert lead == sorted(lead, reverse=True)
 
 
-def test_more_resamples_than_chance_needs_tell_a_true_gain_from_none():
+def test_enough_resamples_tell_a_true_gain_from_none():
     rankings, truth, seen = case(6, texts=300)
     better = rankings["old"].labels.copy()
     for row, labels in enumerate(truth.relevant.tolil().rows):
