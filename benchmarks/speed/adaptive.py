@@ -25,7 +25,7 @@ SETTINGS: dict[str, Any] = {
     "steps": 3,  # per round, each with a batch of its own
     "remarks": [
         "seconds: forward and backward of the layer for one batch, gradients of its weights and of "
-        "the text vectors included, no optimiser; medians over rounds in turns, of the mean of "
+        "the text vectors included, no optimizer; medians over rounds in turns, of the mean of "
         "some batches; the first is not counted",
         "linear: torch's linear layer and binary_cross_entropy_with_logits; its array of targets "
         "is made before the clock starts; ours makes what it needs of the labels on the clock",

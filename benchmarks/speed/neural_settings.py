@@ -83,8 +83,8 @@ def _epoch(
     from xmtc.core.config import from_dict, merged, to_dict
     from xmtc.core.run import NO_RUN
     from xmtc.models.lightxml import Config
-    from xmtc.neural.batches.tokens import tokenise
-    from xmtc.neural.devices import seeded
+    from xmtc.neural.batches.tokens import tokenize
+    from xmtc.neural.devices import Rng
     from xmtc.neural.encoders.frozen import FrozenSource, source_of
     from xmtc.neural.encoders.make import make_encoder
     from xmtc.neural.heads.flat import Flat
@@ -93,20 +93,19 @@ def _epoch(
 
     fixed = {"encoder": {"max_tokens": SETTINGS["tokens"]}, "training": {"epochs": 1}}
     config = from_dict(Config, merged(merged(to_dict(Config()), fixed), CHANGES[change]))
-    with seeded(options.seed):
-        encoder = make_encoder(some.texts, config.encoder)
-        tokens = tokenise(some.texts, encoder.tokenizer, encoder.cut)
-        source, reading = timed(
-            lambda: source_of(encoder, tokens, folder, config.training.precision)
-        )
-        cached = source.states.nbytes / 1e6 if isinstance(source, FrozenSource) else 0.0
-        known = {"reading": round(reading.cpu_seconds, 2), "cache_mb": round(cached, 1)}
-        rows.setdefault(change, known)  # later rounds find the cache
+    rng = Rng(options.seed)
+    encoder = make_encoder(some.texts, config.encoder, rng=rng)
+    tokens = tokenize(some.texts, encoder.tokenizer, encoder.cut)
+    source, reading = timed(lambda: source_of(encoder, tokens, folder, config.training.precision))
+    cached = source.states.nbytes / 1e6 if isinstance(source, FrozenSource) else 0.0
+    known = {"reading": round(reading.cpu_seconds, 2), "cache_mb": round(cached, 1)}
+    rows.setdefault(change, known)  # later rounds find the cache
+    with rng.turn():
         head = Flat(encoder.dim, len(some.labels), mean=False)
-        net = Net(source.encoder, head, config.dropout)
-        task = LabelTask(net, source, some.relevant, config.training, dict)
-        once = replace(config.training, validation=None)
-        return timed(lambda: fit(task, once, "speed", NO_RUN))[1]
+    net = Net(source.encoder, head, config.dropout)
+    task = LabelTask(net, source, some.relevant, config.training, dict)
+    once = replace(config.training, validation=None)
+    return timed(lambda: fit(task, once, "speed", NO_RUN, rng))[1]
 
 
 def _speed(texts: int, timings: Sequence[Timing]) -> Measurement:

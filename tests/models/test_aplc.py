@@ -22,7 +22,7 @@ from xmtc.neural.encoders.make import make_encoder
 from xmtc.neural.heads.adaptive import AdaptiveLabelClusters, Hidden
 from xmtc.neural.settings import EncoderConfig, TrainingConfig
 from xmtc.neural.training import loop
-from xmtc.neural.training.optimizer import Optimiser
+from xmtc.neural.training.optimizer import Optimizer
 from xmtc.neural.training.task import LabelTask, Net
 
 CNN = {"encoder": {"name": "cnn", "width": 16, "trainable_layers": -1}}
@@ -72,11 +72,11 @@ def test_encoder_hidden_and_output_layer_learn_at_rates_of_their_own():
     config = TrainingConfig(encoder_rate=5e-5, head_rate=2e-3, schedule="slanted", warmup=0.0)
     head = Hidden(4, AdaptiveLabelClusters(6, [3, 2]), 0.0, rate=1e-4)
     task = LabelTask(Net(torch.nn.Linear(2, 4), head, 0.0), None, None, config, dict)
-    optimiser = Optimiser(task.parts, config)
-    optimiser.set_rates(0.5)
+    optimizer = Optimizer(task.parts, config)
+    optimizer.set_rates(0.5)
     rates = {
         id(p): group["lr"]
-        for o in optimiser.optimisers
+        for o in optimizer.optimizers
         for group in o.param_groups
         for p in group["params"]
     }
@@ -91,7 +91,7 @@ class Killed(Exception):
 
 
 def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
-    """Also while a tail was never visited: the optimiser knows nothing of it then."""
+    """Also while a tail was never visited: the optimizer knows nothing of it then."""
     settings = quick(
         **CNN,
         training={"epochs": 2, "head_epochs": 1, "checkpoint_seconds": 0, "batch": 4},

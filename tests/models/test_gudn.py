@@ -24,7 +24,7 @@ from xmtc.core.tree import LabelTree
 from xmtc.data.planted import planted
 from xmtc.labels.label_text import are_codes, label_texts
 from xmtc.models import gudn
-from xmtc.neural.batches.tokens import tokenise, tokenised
+from xmtc.neural.batches.tokens import cached_tokens, tokenize
 from xmtc.neural.devices import seeded
 from xmtc.neural.encoders.frozen import FrozenSource, source_of
 from xmtc.neural.encoders.make import make_encoder
@@ -43,7 +43,7 @@ from xmtc.neural.training.label_texts import (
     labels_of,
     text_side,
 )
-from xmtc.neural.training.optimizer import Optimiser
+from xmtc.neural.training.optimizer import Optimizer
 from xmtc.neural.training.task import LabelTask, Net
 
 ENCODER_ONLY = {"feature_weight": 0.0, "link_weight": 0.0}
@@ -88,7 +88,9 @@ def guided(tmp_path, guides=None, encoder=None, head=None, relevant=None, config
     with seeded(0):
         made = make_encoder(DATA.texts, settings, guides.pooler)
         head = head or Flat(made.dim, 6, mean=False)
-    source = source_of(made, tokenised(DATA.texts, made.tokenizer, made.cut, tmp_path), tmp_path)
+    source = source_of(
+        made, cached_tokens(DATA.texts, made.tokenizer, made.cut, tmp_path), tmp_path
+    )
     relevant = DATA.relevant if relevant is None else relevant
     net = Net(source.encoder, head, 0.0)
     task = LabelTask(net, source, relevant, config or TrainingConfig(), dict)
@@ -97,7 +99,7 @@ def guided(tmp_path, guides=None, encoder=None, head=None, relevant=None, config
 
 
 def read(encoder, texts):
-    tokens = tokenise(texts, encoder.tokenizer, encoder.cut)
+    tokens = tokenize(texts, encoder.tokenizer, encoder.cut)
     return encoder.layout.batch(tokens, np.arange(len(texts)))
 
 
@@ -480,10 +482,10 @@ def test_many_labels_learn_chunk_by_chunk_from_both_sides_what_they_learn_at_onc
         head.start_at_frequency(np.arange(1, 7), 12)
         task, _, _ = guided(tmp_path, head=head, config=TrainingConfig(head_rate=0.1))
         task.net.eval()
-        optimiser = Optimiser(task.parts, task.config)
-        optimiser.set_rates(1.0)
+        optimizer = Optimizer(task.parts, task.config)
+        optimizer.set_rates(1.0)
         task.loss(np.arange(5)).backward()
-        optimiser.step(torch.amp.GradScaler("cpu", enabled=False))
+        optimizer.step(torch.amp.GradScaler("cpu", enabled=False))
         found.append(head.scorers()[0])
     assert np.abs(found[0].weights).max() > 0.05
     np.testing.assert_allclose(found[0].weights, found[1].weights, atol=1e-4)

@@ -24,7 +24,7 @@ from xmtc.linear.nodes import train_forest
 from xmtc.models.xbert import index, match, presets
 from xmtc.models.xbert import model as xbert
 from xmtc.models.xbert.index import IndexConfig
-from xmtc.neural.batches.layout import Batch
+from xmtc.neural.batches.token_layout import Batch
 from xmtc.neural.encoders.word_encoders import LAYOUT, Xttention, word_tokenizer
 from xmtc.neural.heads.flat import Flat, hinge, squared_hinge
 from xmtc.neural.training import loop

@@ -10,7 +10,7 @@ import xmtc
 from quick import quick_settings
 from xmtc.data.planted import planted
 from xmtc.models import xml_cnn
-from xmtc.neural.batches.layout import Batch
+from xmtc.neural.batches.token_layout import Batch
 from xmtc.neural.encoders.word_encoders import WINDOWS, XmlCnn
 
 LENGTHS = [1, 2, 5, 11]

@@ -21,7 +21,7 @@ from xmtc.neural.heads import AdaptiveLabelClusters, cluster_sizes
 from xmtc.neural.heads.adaptive import Hidden
 from xmtc.neural.heads.dense_scorer import Standard
 from xmtc.neural.settings import TrainingConfig
-from xmtc.neural.training.optimizer import Optimiser
+from xmtc.neural.training.optimizer import Optimizer
 from xmtc.neural.training.schedule import SCHEDULES
 
 LN = np.log
@@ -218,13 +218,13 @@ def test_the_work_is_that_of_equation_11(every):
 
 def test_a_tail_that_no_text_needs_is_not_computed_and_does_not_change():
     layer = AdaptiveLabelClusters(8, [4, 3, 5])
-    optimiser = Optimiser({"head": (layer, 0.1)}, TrainingConfig())
+    optimizer = Optimizer({"head": (layer, 0.1)}, TrainingConfig())
     before = [parameter.detach().clone() for parameter in layer.tails[1].parameters()]
-    optimiser.set_rates(1.0)
+    optimizer.set_rates(1.0)
     layer(torch.randn(3, 8), [[0], [5], []]).backward()
     assert layer.tails[0].out.weight.grad is not None
     assert all(parameter.grad is None for parameter in layer.tails[1].parameters())
-    optimiser.step(torch.amp.GradScaler("cpu", enabled=False))
+    optimizer.step(torch.amp.GradScaler("cpu", enabled=False))
     after = list(layer.tails[1].parameters())
     assert all((was == now).all() for was, now in zip(before, after, strict=True))
     assert torch.isfinite(layer(torch.randn(3, 8), [[11], [], [0]]))
@@ -271,11 +271,11 @@ def finished(sizes, seed, hidden=False, spread=1.0, **others):
 
 @given(clusters, st.booleans(), st.booleans(), st.booleans(), st.booleans(), st.integers(0, 99))
 def test_a_finished_layer_scores_like_the_one_taught(
-    sizes, hidden, norm_relu, bias, standardised, seed
+    sizes, hidden, norm_relu, bias, standardized, seed
 ):
     layer = finished(sizes, seed, hidden, norm_relu=norm_relu, bias=bias)
     raw = np.random.default_rng(seed).normal(2, 3, (4, 6 if hidden else 8)).astype(np.float32)
-    standard = Standard.of(raw) if standardised else None
+    standard = Standard.of(raw) if standardized else None
     read = raw if standard is None else (raw - standard.center) / standard.spread
     vectors = torch.from_numpy(read.astype(np.float32))
     whole = (layer.output if hidden else layer).probabilities(layer(vectors) if hidden else vectors)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tiny import tiny_tokenizer
 from xmtc.neural.batches import tokens as tokens_module
 from xmtc.neural.batches.grouping import padding, shuffled_batches
-from xmtc.neural.batches.layout import Layout, thinned
-from xmtc.neural.batches.tokens import Cut, tokenise, tokenised
+from xmtc.neural.batches.token_layout import TokenLayout, thinned
+from xmtc.neural.batches.tokens import Cut, cached_tokens, tokenize
 
 lengths = st.lists(st.integers(2, 128), min_size=1, max_size=300).map(np.array)
 TOKENIZER = tiny_tokenizer("bert")
@@ -70,14 +70,14 @@ def numbered(count):
 @given(st.integers(0, 60), st.integers(2, 20))
 def test_head_keeps_the_first_tokens(count, room):
     whole = TOKENIZER.backend_tokenizer.encode(numbered(count), add_special_tokens=False).ids
-    tokens = tokenise([numbered(count)], TOKENIZER.backend_tokenizer, Cut(room))
+    tokens = tokenize([numbered(count)], TOKENIZER.backend_tokenizer, Cut(room))
     assert tokens.ids.tolist() == whole[:room]
 
 
 @given(st.integers(0, 60), st.integers(2, 20))
 def test_head_and_tail_keep_both_ends(count, room):
     whole = TOKENIZER.backend_tokenizer.encode(numbered(count), add_special_tokens=False).ids
-    kept = tokenise([numbered(count)], TOKENIZER.backend_tokenizer, Cut(room, "head_tail")).ids
+    kept = tokenize([numbered(count)], TOKENIZER.backend_tokenizer, Cut(room, "head_tail")).ids
     assert len(kept) == min(room, count)
     if count > room:
         head = room // 2
@@ -87,7 +87,7 @@ def test_head_and_tail_keep_both_ends(count, room):
 @given(st.integers(0, 60), st.integers(2, 20), st.integers(1, 4))
 def test_chunks_are_the_text_cut_in_order(count, room, most):
     whole = TOKENIZER.backend_tokenizer.encode(numbered(count), add_special_tokens=False).ids
-    tokens = tokenise(["", numbered(count)], TOKENIZER.backend_tokenizer, Cut(room, "chunks", most))
+    tokens = tokenize(["", numbered(count)], TOKENIZER.backend_tokenizer, Cut(room, "chunks", most))
     assert tokens.ids.tolist() == whole[: room * most]
     assert tokens.piece_counts.tolist() == [1, min(most, max(1, -(-count // room)))]
     assert (np.diff(tokens.starts) <= room).all()
@@ -96,14 +96,14 @@ def test_chunks_are_the_text_cut_in_order(count, room, most):
 def test_tokens_are_made_once_and_kept_by_content(tmp_path, monkeypatch):
     texts = ["alpha beta", "", "gamma \ud800"]
     cut = Cut(8)
-    made = tokenised(texts, TOKENIZER.backend_tokenizer, cut, tmp_path)
-    monkeypatch.setattr(tokens_module, "tokenise", lambda *_: pytest.fail("tokenised again"))
-    again = tokenised(texts, TOKENIZER.backend_tokenizer, cut, tmp_path)
+    made = cached_tokens(texts, TOKENIZER.backend_tokenizer, cut, tmp_path)
+    monkeypatch.setattr(tokens_module, "tokenize", lambda *_: pytest.fail("tokenised again"))
+    again = cached_tokens(texts, TOKENIZER.backend_tokenizer, cut, tmp_path)
     assert isinstance(again.ids, np.memmap)
     assert again.ids.tolist() == made.ids.tolist()
     monkeypatch.undo()
-    tokenised([*texts, "more"], TOKENIZER.backend_tokenizer, cut, tmp_path)
-    tokenised(texts, TOKENIZER.backend_tokenizer, Cut(9), tmp_path)
+    cached_tokens([*texts, "more"], TOKENIZER.backend_tokenizer, cut, tmp_path)
+    cached_tokens(texts, TOKENIZER.backend_tokenizer, Cut(9), tmp_path)
     assert len(list(tmp_path.iterdir())) == 3
 
 
@@ -112,8 +112,8 @@ def test_tokens_are_made_once_and_kept_by_content(tmp_path, monkeypatch):
 def test_a_layout_does_what_the_tokenizer_does(family, counts):
     slow = tiny_tokenizer(family)
     texts = [numbered(count) for count in counts]
-    layout = Layout.of(slow)
-    tokens = tokenise(texts, slow.backend_tokenizer, Cut(20))
+    layout = TokenLayout.of(slow)
+    tokens = tokenize(texts, slow.backend_tokenizer, Cut(20))
     batch = layout.batch(tokens, list(range(len(texts))))
     expected = slow(texts, padding=True, return_tensors="pt", return_token_type_ids=True)
     assert batch.ids.tolist() == expected["input_ids"].tolist()
@@ -132,8 +132,8 @@ def test_a_thinned_batch_has_some_tokens_in_their_order_and_always_cls(
 ):
     slow = tiny_tokenizer(family)
     texts = [numbered(count) for count in counts]
-    tokens = tokenise(texts, slow.backend_tokenizer, Cut(20))
-    whole = Layout.of(slow).batch(tokens, list(range(len(texts))))
+    tokens = tokenize(texts, slow.backend_tokenizer, Cut(20))
+    whole = TokenLayout.of(slow).batch(tokens, list(range(len(texts))))
     places = torch.arange(whole.ids.shape[1]).expand(whole.ids.shape)
     if frozen:  # the state of a token says where it was
         whole = replace(whole, states=places.unsqueeze(2).float())
@@ -152,8 +152,8 @@ def test_a_thinned_batch_has_some_tokens_in_their_order_and_always_cls(
 
 
 def test_every_token_is_seen_sooner_or_later():
-    tokens = tokenise([numbered(12)], TOKENIZER.backend_tokenizer, Cut(20))
-    batch = Layout.of(TOKENIZER).batch(tokens, [0])
+    tokens = tokenize([numbered(12)], TOKENIZER.backend_tokenizer, Cut(20))
+    batch = TokenLayout.of(TOKENIZER).batch(tokens, [0])
     torch.manual_seed(0)
     seen = {token for _ in range(60) for token in thinned(batch, 0.2).ids[0].tolist()}
     assert seen == set(batch.ids[0].tolist())

@@ -19,8 +19,8 @@ from xmtc.core.parts import Parts
 from xmtc.data.planted import planted
 from xmtc.models import lightxml
 from xmtc.neural import devices, extra
-from xmtc.neural.batches.layout import Batch
-from xmtc.neural.batches.tokens import tokenise, tokenised
+from xmtc.neural.batches.token_layout import Batch
+from xmtc.neural.batches.tokens import cached_tokens, tokenize
 from xmtc.neural.encoders import frozen, locate, transformer, vectors
 from xmtc.neural.encoders.frozen import FrozenSource, TokenSource, source_of
 from xmtc.neural.encoders.make import make_encoder
@@ -85,7 +85,7 @@ def test_a_batch_reads_like_its_texts_one_by_one(folders, family, others):
 def test_cached_layers_do_what_the_whole_encoder_does(folders, family, trainable, tmp_path):
     config = config_of(folders, family, trainable_layers=trainable)
     encoder = make_encoder(TEXTS, config).eval()
-    tokens = tokenise(TEXTS, encoder.tokenizer, encoder.cut)
+    tokens = tokenize(TEXTS, encoder.tokenizer, encoder.cut)
     source = source_of(encoder, tokens, tmp_path)
     assert isinstance(source, FrozenSource)
     with torch.no_grad():
@@ -103,7 +103,7 @@ def test_what_was_read_of_more_texts_serves_for_some_of_them(
     config = config_of(folders, "bert", trainable_layers=1, max_chunks=max_chunks)
     encoder = make_encoder(TEXTS, config).eval()
     whole, some = (
-        source_of(encoder, tokenise(texts, encoder.tokenizer, encoder.cut), tmp_path)
+        source_of(encoder, tokenize(texts, encoder.tokenizer, encoder.cut), tmp_path)
         for texts in (TEXTS, [TEXTS[3], TEXTS[0], TEXTS[3]])
     )
     assert len(list(tmp_path.glob("states-*.npy"))) == 1
@@ -118,7 +118,7 @@ def test_what_was_read_of_more_texts_serves_for_some_of_them(
 def test_texts_that_were_not_read_before_are_read(folders, tmp_path):
     encoder = make_encoder(TEXTS, config_of(folders, "bert", trainable_layers=1)).eval()
     for texts in (TEXTS[:2], TEXTS[1:]):
-        source = source_of(encoder, tokenise(texts, encoder.tokenizer, encoder.cut), tmp_path)
+        source = source_of(encoder, tokenize(texts, encoder.tokenizer, encoder.cut), tmp_path)
         np.testing.assert_allclose(text_vectors(source, tmp_path), encoder.encode(texts), atol=5e-3)
     assert len(list(tmp_path.glob("states-*.npy"))) == 2
 
@@ -132,7 +132,7 @@ def test_layers_above_the_frozen_ones_are_not_computed_for_their_states(
     for number, layer in enumerate(layers):
         layer.attention.register_forward_pre_hook(lambda *_, number=number: calls.append(number))
     frozen._states(
-        encoder, 2, tokenise(TEXTS, encoder.tokenizer, encoder.cut), tmp_path, "fp32", "below"
+        encoder, 2, tokenize(TEXTS, encoder.tokenizer, encoder.cut), tmp_path, "fp32", "below"
     )
     assert set(calls) == {0, 1}
 
@@ -143,7 +143,7 @@ def test_cached_states_are_as_exact_as_asked_for(folders, tmp_path, cache, bound
         encoder = make_encoder(
             TEXTS, config_of(folders, "bert", trainable_layers=1, frozen_cache=kept)
         ).eval()
-        tokens = tokenise(TEXTS, encoder.tokenizer, encoder.cut)
+        tokens = tokenize(TEXTS, encoder.tokenizer, encoder.cut)
         source = source_of(encoder, tokens, tmp_path)
         assert source.states.dtype == {"fp16": np.float16, "fp32": np.float32}[kept]
         if kept == cache:
@@ -153,7 +153,7 @@ def test_cached_states_are_as_exact_as_asked_for(folders, tmp_path, cache, bound
 
 def test_frozen_layers_read_in_the_precision_that_is_asked_for(folders, tmp_path):
     encoder = make_encoder(TEXTS, config_of(folders, "bert", trainable_layers=1)).eval()
-    tokens = tokenise(TEXTS, encoder.tokenizer, encoder.cut)
+    tokens = tokenize(TEXTS, encoder.tokenizer, encoder.cut)
     exact = source_of(encoder, tokens, tmp_path)
     rough = source_of(encoder, tokens, tmp_path, "bf16")
     assert not (rough.states == exact.states).all()  # one does not serve for the other
@@ -169,7 +169,7 @@ def test_frozen_layers_read_in_the_precision_that_is_asked_for(folders, tmp_path
 def test_without_a_cache_layers_are_frozen_all_the_same(folders, tmp_path):
     config = config_of(folders, "bert", trainable_layers=1, frozen_cache=None)
     encoder = make_encoder(TEXTS, config)
-    source = source_of(encoder, tokenise(TEXTS, encoder.tokenizer, encoder.cut), tmp_path)
+    source = source_of(encoder, tokenize(TEXTS, encoder.tokenizer, encoder.cut), tmp_path)
     assert isinstance(source, TokenSource)
     assert not encoder.body.model.embeddings.word_embeddings.weight.requires_grad
 
@@ -177,7 +177,7 @@ def test_without_a_cache_layers_are_frozen_all_the_same(folders, tmp_path):
 @every_family
 def test_frozen_layers_get_no_gradients_and_the_others_do(folders, family, tmp_path):
     encoder = make_encoder(TEXTS, config_of(folders, family, trainable_layers=1)).train()
-    source = source_of(encoder, tokenise(TEXTS, encoder.tokenizer, encoder.cut), tmp_path)
+    source = source_of(encoder, tokenize(TEXTS, encoder.tokenizer, encoder.cut), tmp_path)
     source.encoder(source.batch(np.arange(4))).sum().backward()
     moved = {name for name, p in encoder.named_parameters() if p.grad is not None}
     assert moved
@@ -189,7 +189,7 @@ def test_another_encoder_does_not_find_the_states_of_the_first(folders, tmp_path
     first, second = (make_encoder(TEXTS, config) for _ in range(2))
     with torch.no_grad():
         second.body.model.get_input_embeddings().weight[-1] += 1.0  # one row, far from the first
-    tokens = tokenised(TEXTS, first.tokenizer, first.cut, tmp_path)
+    tokens = cached_tokens(TEXTS, first.tokenizer, first.cut, tmp_path)
     for encoder in (first, second):
         source_of(encoder, tokens, tmp_path)
     assert len(list(tmp_path.glob("states-*.npy"))) == 2
@@ -202,7 +202,7 @@ def test_a_disk_without_room_for_the_states_is_an_error_that_says_so(
         raise OSError(28, "No space left on device")
 
     encoder = make_encoder(TEXTS, config_of(folders, "bert", trainable_layers=1))
-    tokens = tokenised(TEXTS, encoder.tokenizer, encoder.cut, tmp_path)
+    tokens = cached_tokens(TEXTS, encoder.tokenizer, encoder.cut, tmp_path)
     monkeypatch.setattr("os.posix_fallocate", full)
     with pytest.raises(xmtc.StoreError, match=r"no room for .* MB in .*frozen_cache=none"):
         source_of(encoder, tokens, tmp_path)
@@ -218,7 +218,7 @@ def test_more_layers_than_are_cached_still_work(folders, tmp_path):
     encoder = make_encoder(
         TEXTS, config_of(folders, "bert", trainable_layers=1, pooled_layers=3)
     ).eval()
-    source = source_of(encoder, tokenise(TEXTS, encoder.tokenizer, encoder.cut), tmp_path)
+    source = source_of(encoder, tokenize(TEXTS, encoder.tokenizer, encoder.cut), tmp_path)
     assert isinstance(source, TokenSource)
 
 

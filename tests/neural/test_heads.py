@@ -17,7 +17,7 @@ from xmtc.neural.heads.chunked import Chunked
 from xmtc.neural.heads.dense_scorer import Bottleneck, DenseScorer, Standard
 from xmtc.neural.heads.flat import Flat, log_odds
 from xmtc.neural.settings import TrainingConfig
-from xmtc.neural.training.optimizer import Optimiser
+from xmtc.neural.training.optimizer import Optimizer
 
 
 def both(labels, chunk, mean, dim=5):
@@ -51,14 +51,14 @@ def test_chunks_give_the_same_loss_and_the_same_steps(labels, chunk, mean, seed)
     flat, chunked = both(labels, chunk, mean)
     relevant = csr_of_rows([rng.integers(0, labels, 3).tolist() for _ in range(4)], labels)
     for head in (flat, chunked):
-        optimiser = Optimiser({"head": (head, 0.1)}, TrainingConfig())
+        optimizer = Optimizer({"head": (head, 0.1)}, TrainingConfig())
         vectors = torch.randn(4, 5, generator=torch.Generator().manual_seed(seed))
         head.seen = vectors.requires_grad_()
         for _ in range(2):
-            optimiser.set_rates(1.0)
+            optimizer.set_rates(1.0)
             head.last = head.loss(head.seen, relevant)
             head.last.backward()
-            optimiser.step(torch.amp.GradScaler("cpu", enabled=False))
+            optimizer.step(torch.amp.GradScaler("cpu", enabled=False))
     torch.testing.assert_close(chunked.last, flat.last)
     torch.testing.assert_close(chunked.seen.grad, flat.seen.grad)
     ours = chunked.scorers()[0]
@@ -100,17 +100,17 @@ import xmtc.neural
 from xmtc.core.arrays import csr_of_rows
 from xmtc.neural.heads.{module} import {head}
 from xmtc.neural.settings import TrainingConfig
-from xmtc.neural.training.optimizer import Optimiser
+from xmtc.neural.training.optimizer import Optimizer
 from xmtc.core.tree import LabelTree
 
 labels, dim = 1_000_000, 256
 {make}
-optimiser = Optimiser({{"head": (head, 1e-3)}}, TrainingConfig())
+optimizer = Optimizer({{"head": (head, 1e-3)}}, TrainingConfig())
 for step in range(2):
     relevant = csr_of_rows([[step, 7 * text] for text in range(16)], labels)
-    optimiser.set_rates(1.0)
+    optimizer.set_rates(1.0)
     head.loss(torch.randn(16, dim), relevant).backward()
-    optimiser.step(torch.amp.GradScaler("cpu", enabled=False))
+    optimizer.step(torch.amp.GradScaler("cpu", enabled=False))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
 """
 FLAT = "head = Chunked(dim, labels, False)"
@@ -161,13 +161,13 @@ def test_vectors_that_are_all_the_same_have_a_standard():
 
 
 def test_a_layer_that_changes_at_once_can_be_taught_twice():
-    """The first optimiser must not go on changing it beside the second."""
+    """The first optimizer must not go on changing it beside the second."""
     head = Chunked(3, 5, False, chunk=2)
     part = {"head": (head, 0.1)}
     config = TrainingConfig()
-    first = Optimiser(part, config)
-    first.let_go()
-    second = Optimiser(part, config)
+    first = Optimizer(part, config)
+    first.remove_hooks()
+    second = Optimizer(part, config)
     second.set_rates(0.0)
     before = [weights.detach().clone() for weights in head.weights]
     first.set_rates(1.0)

@@ -15,7 +15,7 @@ import pytest
 from quick import quick_settings, training
 from xmtc.core.config import merged
 
-# What it prints: how many numbers this process held of the label side, and the optimiser of them.
+# What it prints: how many numbers this process held of the label side, and the optimizer of them.
 PROGRAM = """
 import json, sys
 import xmtc
@@ -39,9 +39,9 @@ def watched(self, *rest):
 loop.Training._step = watched
 model = xmtc.train("lightxml", planted(texts=33), settings, run=folder)
 held = {id(p) for p in watched.training.net.head.parameters()}
-state = [value for optimiser in (*watched.training.optimiser.optimisers,
-                                 *watched.training.optimiser.at_once)
-         for p, known in optimiser.state.items() if id(p) in held
+state = [value for optimizer in (*watched.training.optimizer.optimizers,
+                                 *watched.training.optimizer.at_once)
+         for p, known in optimizer.state.items() if id(p) in held
          for value in known.values() if hasattr(value, "numel") and value.ndim]
 head = sum(p.numel() for p in watched.training.net.head.parameters())
 scores = model.rank(planted(texts=33).texts, 3).scores.tolist()

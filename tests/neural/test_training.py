@@ -19,7 +19,7 @@ from quick import training_config
 from toys import Toy, weights
 from xmtc.core import run
 from xmtc.data.planted import planted
-from xmtc.neural.batches.tokens import tokenise
+from xmtc.neural.batches.tokens import tokenize
 from xmtc.neural.devices import seeded
 from xmtc.neural.encoders import vectors
 from xmtc.neural.encoders.frozen import TokenSource
@@ -28,7 +28,7 @@ from xmtc.neural.settings import CnnEncoder, OptimizerConfig, TrainingConfig
 from xmtc.neural.training import log, loop
 from xmtc.neural.training.averaging import Average
 from xmtc.neural.training.loop import fit
-from xmtc.neural.training.optimizer import Optimiser
+from xmtc.neural.training.optimizer import Optimizer
 from xmtc.neural.training.schedule import constant, linear
 
 
@@ -81,11 +81,11 @@ def test_biases_and_norms_do_not_decay_whatever_they_are_called():
             self.labels = nn.Embedding(5, 2, sparse=True)
 
     odd = Odd()
-    made = Optimiser(
+    made = Optimizer(
         {"inner": (odd.dense, 1.0), "all": (odd, 2.0)},
         TrainingConfig(optimizer=OptimizerConfig(weight_decay=0.1)),
     )
-    dense, rows = made.optimisers
+    dense, rows = made.optimizers
     found = {
         id(p): (group["rate"], group["weight_decay"])
         for group in dense.param_groups
@@ -152,7 +152,7 @@ def test_dropout_goes_off_after_a_validation_until_the_epoch_ends_if_asked_to():
 
 def test_on_a_plateau_rates_fall_to_a_tenth_and_then_to_a_hundredth(monkeypatch):
     rates = []
-    monkeypatch.setattr(Optimiser, "set_rates", lambda self, factor: rates.append(factor))
+    monkeypatch.setattr(Optimizer, "set_rates", lambda self, factor: rates.append(factor))
     metrics = [1.0, 2.0, *[1.5] * 11, 1.9, 3.0, *[0.0] * 40]  # of the same six steps each
     fitted(Toy(metrics=metrics), epochs=40, patience=40, schedule="plateau")
     falls = [place // 6 for place in range(1, len(rates)) if rates[place] < rates[place - 1] / 2]
@@ -190,11 +190,11 @@ def test_a_gradient_that_is_no_number_names_the_batch_and_changes_nothing(clip):
 
 def test_the_gradient_is_as_long_as_is_allowed():
     layer = nn.Linear(3, 2)
-    optimiser = Optimiser({"net": (layer, 0.1)}, TrainingConfig())
+    optimizer = Optimizer({"net": (layer, 0.1)}, TrainingConfig())
     for longest, expected in ((0.5, 0.5), (1e6, 4.0), (None, 4.0)):
         layer.weight.grad = torch.full((2, 3), 1.0)
         layer.bias.grad = torch.full((2,), 5**0.5)
-        assert optimiser.clip(longest) == pytest.approx(4.0)
+        assert optimizer.clip(longest) == pytest.approx(4.0)
         both = torch.cat([layer.weight.grad.flatten(), layer.bias.grad])
         assert both.norm().item() == pytest.approx(expected, rel=1e-4)
 
@@ -297,7 +297,7 @@ def test_training_does_not_disturb_the_callers_chance():
 def test_vectors_that_another_process_put_together_meanwhile_are_taken(tmp_path, monkeypatch):
     texts = planted(texts=9).texts
     encoder = make_encoder(texts, CnnEncoder(max_tokens=16)).eval()
-    source = TokenSource(encoder, tokenise(texts, encoder.tokenizer, encoder.cut))
+    source = TokenSource(encoder, tokenize(texts, encoder.tokenizer, encoder.cut))
     expected = vectors._read(source, np.arange(9))
     real = vectors._read_part
 

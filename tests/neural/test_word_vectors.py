@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 from xmtc.core.config import from_dict  # noqa: E402
 from xmtc.models import lightxml  # noqa: E402
-from xmtc.neural.batches.tokens import Cut, tokenise  # noqa: E402
+from xmtc.neural.batches.tokens import Cut, tokenize  # noqa: E402
 from xmtc.neural.encoders import make as encoders  # noqa: E402
 from xmtc.neural.encoders import word_encoders  # noqa: E402
 from xmtc.neural.encoders.lsa_init import place_words, weights_of  # noqa: E402
@@ -31,7 +31,7 @@ def placed(texts, width=4):
     vocabulary = tokenizer.get_vocab()
     torch.manual_seed(0)
     table = torch.zeros(len(vocabulary), width)
-    place_words(table, tokenise(texts, tokenizer, Cut(50)))
+    place_words(table, tokenize(texts, tokenizer, Cut(50)))
     return {word: table.numpy()[vocabulary[word]] for word in sorted(vocabulary)}
 
 
@@ -50,7 +50,7 @@ def test_words_of_the_same_texts_lie_nearer_than_others():
 
 def test_they_are_the_singular_vectors_by_the_root_of_their_strength():
     tokenizer = word_encoders.word_tokenizer(TEXTS, 100)
-    weights = weights_of(tokenise(TEXTS, tokenizer, Cut(50)), 11).toarray()
+    weights = weights_of(tokenize(TEXTS, tokenizer, Cut(50)), 11).toarray()
     _, strengths, directions = np.linalg.svd(weights, full_matrices=False)
     found = placed(TEXTS, 2)
     for word, other in combinations(SEA.split() + MONEY.split(), 2):

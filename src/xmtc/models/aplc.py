@@ -35,6 +35,7 @@ from xmtc.neural.settings import (
 )
 
 if TYPE_CHECKING:
+    from xmtc.neural.devices import Rng
     from xmtc.neural.encoders.text_encoder import TextEncoder
     from xmtc.neural.heads.adaptive import AdaptiveLabelClusters, Hidden
 
@@ -179,25 +180,34 @@ def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> Aplc:
     """Sort the labels by frequency, then teach encoder and output layer together."""
     require_neural(KIND)
     require_texts(dataset.inputs, KIND)
-    from xmtc.neural.devices import seeded
+    from xmtc.neural.devices import Rng
 
     learned, held_out = split_validation(dataset, config.training)
-    with seeded(config.training.seed), run.with_cache() as cached:
-        model = _taught(learned, held_out, config, cached)
+    rng = Rng(config.training.seed)
+    with run.with_cache() as cached:
+        model = _taught(learned, held_out, config, cached, rng)
     model.encoder.finish()
     return replace(model, trained_on=dataset.trained_on())
 
 
-def _taught(dataset: Dataset, held_out: Dataset | None, config: Config, run: Run) -> Aplc:
+def _taught(dataset: Dataset, held_out: Dataset | None, config: Config, run: Run, rng: Rng) -> Aplc:
     from xmtc.neural.training.prepared import fine_tune, prepare
 
     key = training_key(settings.to_dict(config), dataset)
     lesson = prepare(
-        dataset.texts, config.encoder, config.training, run, key, config.published.standardize
+        dataset.texts,
+        config.encoder,
+        config.training,
+        run,
+        key,
+        rng,
+        corpus=dataset.fingerprint,
+        standardize=config.published.standardize,
     )
     order = by_frequency(dataset.relevant)
     relevant = _by_rank(dataset.relevant, order)
-    head = _head(relevant, lesson.encoder.dim, config)
+    with rng.turn():
+        head = _head(relevant, lesson.encoder.dim, config)
 
     def model() -> Aplc:
         scorer = replace(head.scorer(), order=order, standard=lesson.standard)
@@ -252,5 +262,5 @@ def _shape(config: Config, dim: int, labels: int) -> Shape:
         config.published.norm_relu,
         config.hidden_dim,
         bias=config.published.bias_from_frequency,
-        standardised=config.published.standardize,
+        standardized=config.published.standardize,
     )

@@ -32,7 +32,7 @@ from xmtc.neural.heads.new_labels import with_nodes
 from xmtc.neural.settings import GuideConfig, Pretrained
 
 if TYPE_CHECKING:
-    from xmtc.neural.training.guided_loss import GuidedTask
+    from xmtc.neural.devices import Rng
     from xmtc.neural.training.prepared import Prepared
     from xmtc.neural.training.task import LabelTask
 
@@ -109,13 +109,14 @@ def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> Gudn:
     """Cluster the labels where there are many, then teach from texts and from label texts."""
     require_neural(KIND)
     require_texts(dataset.inputs, KIND)
-    from xmtc.neural.devices import seeded
+    from xmtc.neural.devices import Rng
 
     _warn_of_codes(dataset.labels, config.guides)
     learned, held_out = split_validation(dataset, config.training)
     tree = label_tree(learned, config)
-    with seeded(config.training.seed), run.with_cache() as cached:
-        ranker = _taught(learned, held_out, tree, config, cached)
+    rng = Rng(config.training.seed)
+    with run.with_cache() as cached:
+        ranker = _taught(learned, held_out, tree, config, cached, rng)
     ranker.encoders[0].finish()
     seen = dataset.trained_on()
     some = np.linspace(0, len(learned) - 1, min(SOME, len(learned))).astype(int)
@@ -146,7 +147,12 @@ def with_labels(model: Gudn, labels: LabelSpace, vectors: Floats, seen: TrainedO
 
 
 def _taught(
-    dataset: Dataset, held_out: Dataset | None, tree: LabelTree, config: Config, run: Run
+    dataset: Dataset,
+    held_out: Dataset | None,
+    tree: LabelTree,
+    config: Config,
+    run: Run,
+    rng: Rng,
 ) -> LightXML:
     from xmtc.neural.training.prepared import fine_tune, prepare
 
@@ -159,10 +165,13 @@ def _taught(
         config.training,
         run,
         key,
-        config.published.standardize,
-        config.guides.needs_pooler,
+        rng,
+        corpus=dataset.fingerprint,
+        standardize=config.published.standardize,
+        pooler=config.guides.needs_pooler,
     )
-    head = output_layers(dataset, tree, lesson.encoder.dim, config)
+    with rng.turn():
+        head = output_layers(dataset, tree, lesson.encoder.dim, config)
 
     def ranker() -> LightXML:
         scorers = tuple(each.of_raw(lesson.standard) for each in head.scorers())
@@ -178,20 +187,27 @@ def _taught(
     return ranker()
 
 
-def _guided(task: LabelTask, lesson: Prepared, said: list[str], guides: GuideConfig) -> GuidedTask:
+def _guided(task: LabelTask, lesson: Prepared, said: list[str], guides: GuideConfig) -> LabelTask:
     from xmtc.neural.devices import device
-    from xmtc.neural.training.guided_loss import GuidedTask
-    from xmtc.neural.training.label_texts import LabelSide, OneHot, OneHotSide, text_side
+    from xmtc.neural.training.guided_loss import guided
+    from xmtc.neural.training.label_texts import (
+        LabelReader,
+        OneHot,
+        OneHotReader,
+        label_text_reader,
+    )
 
     encoder = lesson.encoder
-    side: LabelSide
+    reader: LabelReader
     if guides.published.labels_as == "one_hot":
         width = encoder.body.width if guides.needs_pooler else None
-        network = OneHot(len(said), encoder.dim, width).to(device())
-        side = OneHotSide(network, task.relevant)
+        with lesson.rng.turn():
+            network = OneHot(len(said), encoder.dim, width).to(device())
+        reader = OneHotReader(network, task.relevant)
     else:
-        side = text_side(lesson.source, encoder, said, task.relevant, guides, lesson.run.cache)
-    return GuidedTask(task, side, guides)
+        cache = lesson.run.cache
+        reader = label_text_reader(lesson.source, encoder, said, task.relevant, guides, cache)
+    return guided(task, reader, guides)
 
 
 def _warn_of_codes(labels: LabelSpace, guides: GuideConfig) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -50,8 +50,9 @@ from xmtc.neural.settings import (
 from xmtc.text import tfidf
 
 if TYPE_CHECKING:
+    from xmtc.neural.devices import Rng
     from xmtc.neural.encoders.text_encoder import TextEncoder
-    from xmtc.neural.heads.attention_head import LabelAttention as Head
+    from xmtc.neural.heads.attention_head import AttentionHead as Head
 
 KIND = "label_attention"
 ONE_LEVEL = 1 << 20  # halvings that make one level
@@ -191,26 +192,33 @@ def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> LabelAttention
     """Cluster the labels where there are many, then teach one level after the other, top down."""
     require_neural(KIND)
     require_texts(dataset.inputs, KIND)
-    from xmtc.neural.devices import seeded
+    from xmtc.neural.devices import Rng
 
     learned, held_out = split_validation(dataset, config.training)
     tree = _label_tree(learned, config)
-    with seeded(config.training.seed), run.with_cache() as cached:
-        encoders, scorers = _taught(learned, held_out, tree, config, cached)
+    rng = Rng(config.training.seed)
+    with run.with_cache() as cached:
+        encoders, scorers = _taught(learned, held_out, tree, config, cached, rng)
     for encoder in encoders:
         encoder.finish()
     return LabelAttention(config, encoders, tree, scorers, dataset.labels, dataset.trained_on())
 
 
 def _taught(
-    dataset: Dataset, held_out: Dataset | None, tree: LabelTree, config: Config, run: Run
+    dataset: Dataset,
+    held_out: Dataset | None,
+    tree: LabelTree,
+    config: Config,
+    run: Run,
+    rng: Rng,
 ) -> tuple[tuple[TextEncoder, ...], tuple[AttentionScorer, ...]]:
-    from xmtc.neural.training.attention_loss import AttendedTask
+    from xmtc.neural.training.attention_loss import AttentionLoss
     from xmtc.neural.training.loop import fit
     from xmtc.neural.training.prepared import prepare
 
     key = training_key(settings.to_dict(config), dataset)
-    lesson = prepare(dataset.texts, config.encoder, config.training, run, key)
+    corpus = dataset.fingerprint
+    lesson = prepare(dataset.texts, config.encoder, config.training, run, key, rng, corpus=corpus)
     encoders: list[TextEncoder] = []
     scorers: list[AttentionScorer] = []
     head: Head | None = None
@@ -221,16 +229,18 @@ def _taught(
         if level:
             children = tree.children[level]
             opened = _opened(encoders, scorers, tree, dataset, config.beam)
-            lesson = lesson.second(copy.deepcopy(encoders[-1]))
+            lesson = lesson.with_encoder(copy.deepcopy(encoders[-1]))
         encoders.append(lesson.encoder)
-        head = _head(relevant, lesson.encoder, config, head)
+        with rng.turn():
+            head = _head(relevant, lesson.encoder, config, head)
 
         def measure(level: int = level, head: Head = head) -> dict[str, float]:
             encoders[-1].eval()
             return _metrics(encoders, [*scorers, head.scorer(level)], tree, held_out, config.beam)
 
-        task = AttendedTask(lesson.task(head, relevant, config.dropout, measure), children, opened)
-        fit(task, config.training, lesson.key, run.below(f"level{level}") if level else run)
+        task = lesson.task(head, relevant, config.dropout, measure)
+        task = replace(task, loss_function=AttentionLoss(children, opened))
+        fit(task, config.training, lesson.key, run.below(f"level{level}") if level else run, rng)
         encoders[-1].eval()
         scorers.append(head.scorer(level))
     return tuple(encoders), tuple(scorers)
@@ -238,7 +248,7 @@ def _taught(
 
 def _head(relevant: Csr, encoder: TextEncoder, config: Config, above: Head | None) -> Head:
     """The output layer of a level; `above`: that of the level above, where there is one."""
-    from xmtc.neural.heads.attention_head import LabelAttention as Head
+    from xmtc.neural.heads.attention_head import AttentionHead as Head
 
     mean = config.published.loss == "mean"
     head = Head(encoder.body.width, relevant.shape[1], config.hidden_dims, mean, above is not None)

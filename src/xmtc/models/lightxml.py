@@ -6,7 +6,6 @@ generator gets better: dynamic negatives. Small label sets have no clusters: one
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
@@ -39,6 +38,7 @@ from xmtc.neural.settings import (
 from xmtc.text import tfidf
 
 if TYPE_CHECKING:
+    from xmtc.neural.devices import Rng
     from xmtc.neural.encoders.text_encoder import TextEncoder
     from xmtc.neural.heads.chunked import Chunked
     from xmtc.neural.heads.flat import Flat
@@ -160,57 +160,71 @@ def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> LightXML:
     """Cluster the labels where there are many, then teach encoder and output layers together."""
     require_neural(KIND)
     require_texts(dataset.inputs, KIND)
-    from xmtc.neural.devices import seeded
+    from xmtc.neural.devices import Rng
 
     learned, held_out = split_validation(dataset, config.training)
     tree = label_tree(learned, config)
-    with seeded(config.training.seed), run.with_cache() as cached:
-        model = _taught(learned, held_out, tree, config, cached)
+    rng = Rng(config.training.seed)
+    with run.with_cache() as cached:
+        model = _taught(learned, held_out, tree, config, cached, rng)
     for encoder in model.encoders:
         encoder.finish()
     return replace(model, trained_on=dataset.trained_on())
 
 
 def _taught(
-    dataset: Dataset, held_out: Dataset | None, tree: LabelTree, config: Config, run: Run
+    dataset: Dataset,
+    held_out: Dataset | None,
+    tree: LabelTree,
+    config: Config,
+    run: Run,
+    rng: Rng,
 ) -> LightXML:
+    from xmtc.neural.heads.two_level import TwoLevel
     from xmtc.neural.training.prepared import fine_tune, prepare
+    from xmtc.neural.training.static_negatives import train_with_static_negatives
 
     key = training_key(settings.to_dict(config), dataset)
     lesson = prepare(
-        dataset.texts, config.encoder, config.training, run, key, config.published.standardize
+        dataset.texts,
+        config.encoder,
+        config.training,
+        run,
+        key,
+        rng,
+        corpus=dataset.fingerprint,
+        standardize=config.published.standardize,
     )
-    head = output_layers(dataset, tree, lesson.encoder.dim, config)
-    encoders = [lesson.encoder]
+    with rng.turn():
+        head = output_layers(dataset, tree, lesson.encoder.dim, config)
 
-    def model() -> LightXML:
-        scorers = tuple(each.of_raw(lesson.standard) for each in head.scorers(len(encoders) - 1))
-        labels = dataset.labels
+    def model(label_encoder: TextEncoder) -> LightXML:
+        scorers = [each.of_raw(lesson.standard) for each in head.scorers()]
+        encoders: tuple[TextEncoder, ...] = (lesson.encoder,)
+        if label_encoder is not lesson.encoder:  # labels read the second half of the vector
+            encoders = (lesson.encoder, label_encoder)
+            dim = label_encoder.dim
+            scorers[-1] = replace(scorers[-1], start=dim, stop=2 * dim)
         seen = dataset.trained_on()
-        return LightXML(config, tuple(encoders), tree, scorers, labels, seen)
+        return LightXML(config, encoders, tree, tuple(scorers), dataset.labels, seen)
 
-    def measure() -> dict[str, float]:
-        for each in encoders:
+    def measure(label_encoder: TextEncoder) -> dict[str, float]:
+        finished = model(label_encoder)
+        for each in finished.encoders:
             each.eval()
-        return metrics_of(model(), held_out)
+        return metrics_of(finished, held_out)
 
-    task = lesson.task(head, dataset.relevant, config.dropout, measure)
-    if tree.depth == 1 or config.published.negatives == "dynamic":
-        fine_tune(lesson, task)
-        return model()
-    # Static negatives, the paper's ablation: first the generator alone, then, with it and its
-    # encoder frozen, the discriminator on the same text vector or on an encoder of its own.
-    head.teach("generator")
-    fine_tune(lesson, replace(task, measure=dict))
-    if config.published.negatives == "static_own_encoder":
-        encoders.append(copy.deepcopy(lesson.encoder))
-    second = lesson.second(encoders[-1])
-    lesson.encoder.requires_grad_(False)
-    head.teach("labels")
-    labels = second.task(head, dataset.relevant, config.dropout, measure)
-    second = replace(second, run=run.below("discriminator"))
-    fine_tune(second, replace(labels, chooser=task.source))
-    return model()
+    if isinstance(head, TwoLevel) and config.published.negatives != "dynamic":
+        own = config.published.negatives == "static_own_encoder"
+        return model(
+            train_with_static_negatives(
+                lesson, head, dataset.relevant, config.dropout, measure, own_encoder=own
+            )
+        )
+    dropout = config.dropout
+    task = lesson.task(head, dataset.relevant, dropout, lambda: measure(lesson.encoder))
+    fine_tune(lesson, task)
+    return model(lesson.encoder)
 
 
 def output_layers(

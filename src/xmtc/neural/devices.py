@@ -23,6 +23,7 @@ _NATIVE = {
 }
 # Products below which waking the other threads, at every layer, takes longer than their help.
 LITTLE = 2e9
+GENERATORS = ("random", "cuda_random")  # names of their states in checkpoints
 
 
 def device() -> torch.device:
@@ -71,14 +72,6 @@ def _warn_if_imitated(precision: str) -> None:
         )
 
 
-@contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Inside, chance depends on the seed alone; outside, it goes on as if nothing had happened."""
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        yield
-
-
 class Rng:
     """The random numbers of one training. PyTorch draws from one generator per process, so
     trainings take turns: `with rng.turn():` lets this one draw on from where it last was."""
@@ -87,6 +80,15 @@ class Rng:
         self.seed = seed
         self.state: dict[str, Tensor] = {}  # of each generator; empty: nothing was drawn yet
         self.inside = False
+
+    def current(self) -> dict[str, Tensor]:
+        """The state of the generators, for a checkpoint."""
+        with self.turn():
+            return _generators()
+
+    def resume(self, tensors: Mapping[str, Tensor]) -> None:
+        """Draw on from a checkpoint."""
+        self.state = {name: tensors[name] for name in GENERATORS if name in tensors}
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -139,7 +141,9 @@ _TURNS = _FairLock()  # of all trainings in this process
 
 def _generators() -> dict[str, Tensor]:
     state = {"random": torch.get_rng_state()}
-    return state | ({"cuda_random": torch.cuda.get_rng_state()} if device().type == "cuda" else {})
+    if device().type == "cuda":
+        state["cuda_random"] = torch.cuda.get_rng_state()
+    return state
 
 
 def _set_generators(state: Mapping[str, Tensor]) -> None:

@@ -328,13 +328,13 @@ class Search:
     @cached_property
     def _read(self) -> tuple[TextEncoder, Floats]:
         """The encoder, and what it makes of all texts: read once, used by all neural models."""
-        from xmtc.neural.devices import seeded
+        from xmtc.neural.devices import Rng
 
-        with seeded(self.config.seed):
-            try:
-                return xr_transformer.read(self.dataset, self._reader, self.cache, True)
-            except StoreError:  # no room for what those that are taught would need
-                return xr_transformer.read(self.dataset, self._reader, self.cache)
+        how = (self.dataset, self._reader, self.cache)
+        try:
+            return xr_transformer.read(*how, Rng(self.config.seed), True)
+        except StoreError:  # no room for what those that are taught would need
+            return xr_transformer.read(*how, Rng(self.config.seed))
 
     @property
     def _reader_of_all(self) -> xr_transformer.Config:

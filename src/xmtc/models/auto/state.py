@@ -155,11 +155,14 @@ def learning_speed(
 
 def reading_speed(some: Dataset, config: xr_transformer.Config) -> float:
     """Seconds in which an encoder that is not taught reads a text; `some` has more than eight."""
+    from xmtc.neural.devices import Rng
+
     few = some.take(range(8))
 
     def seconds(texts: Dataset) -> float:
         with tempfile.TemporaryDirectory(prefix="xmtc-") as folder:
-            return timed(lambda: xr_transformer.read(texts, config, Path(folder), True))[1].seconds
+            how = (texts, config, Path(folder), Rng(0), True)
+            return timed(lambda: xr_transformer.read(*how))[1].seconds
 
     seconds(few)  # what is imported and compiled first is not counted
     return max(1e-9, seconds(some) - seconds(few)) / (len(some) - len(few))

@@ -31,6 +31,7 @@ from xmtc.neural.settings import Encoder, LabelLoss, TrainingConfig
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from xmtc.neural.devices import Rng
     from xmtc.neural.encoders.text_encoder import TextEncoder
     from xmtc.neural.heads.flat import Flat
     from xmtc.neural.training.prepared import Prepared
@@ -136,14 +137,16 @@ def neural_matcher(
     how: Teaching,
     run: Run,
     key: str,
+    rng: Rng,
 ) -> tuple[NeuralMatcher, Callable[[], Floats]]:
     """The matcher, taught with (texts, clusters); and a way to its vectors of these very texts,
     which is quicker than to read them again where layers are frozen."""
     from xmtc.neural.encoders.vectors import text_vectors
     from xmtc.neural.training.prepared import fine_tune, prepare
 
-    lesson = prepare(texts, how.encoder, how.training, run, key, how.standardise)
-    head = _head(relevant, lesson.encoder.dim, how)
+    lesson = prepare(texts, how.encoder, how.training, run, key, rng, standardize=how.standardise)
+    with rng.turn():
+        head = _head(relevant, lesson.encoder.dim, how)
 
     def measure() -> dict[str, float]:
         if held_out is None:

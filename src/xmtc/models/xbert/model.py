@@ -274,7 +274,7 @@ def _taught(
     texts: Dataset, taught: int, known: int, clusters: Csr, config: Config, run: Run, key: str
 ) -> dict[str, Array]:
     """A neural matcher as arrays, with its vectors of the known texts where somebody needs them."""
-    from xmtc.neural.devices import seeded
+    from xmtc.neural.devices import Rng
 
     mine = texts.texts[:taught]
     others = texts.texts[taught:]
@@ -287,8 +287,11 @@ def _taught(
         config.standardise,
         config.start_at_frequency,
     )
-    with seeded(config.training.seed), run.with_cache() as cached:
-        matcher, read = match.neural_matcher(mine, clusters[:taught], held_out, how, cached, key)
+    rng = Rng(config.training.seed)
+    with run.with_cache() as cached:
+        matcher, read = match.neural_matcher(
+            mine, clusters[:taught], held_out, how, cached, key, rng
+        )
         vectors = {}
         if config.reads_vectors:  # before it is finished: all of them exact, also with int8
             more = matcher.encoder.eval().encode(texts.texts[taught:known])

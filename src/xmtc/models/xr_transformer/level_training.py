@@ -110,6 +110,7 @@ class Course:
             replace(lesson.training, epochs=epochs),
             lesson.key,
             lesson.run.below(f"level{level}"),
+            lesson.rng,
         )
         return text_vectors(lesson.source, lesson.run.cache)
 
@@ -123,7 +124,8 @@ class Course:
         rows = as_csr((vectors - standard.center) / np.float32(standard.spread) * scale)
         relevant = self.tree.relevant_at(tree.depth - 1, self.dataset.relevant)
         weights, biases = train_forest(rows, relevant, tree, BOOTSTRAP).last_level()
-        return Active(weights * scale, biases)
+        with self.lesson.rng.turn():
+            return Active(weights * scale, biases)
 
     def _guess(self, tree: LabelTree, vectors: Floats) -> Guess:
         """Which nodes of the tree's last level classifiers of words and vectors like best."""

@@ -42,6 +42,7 @@ from xmtc.text.tfidf import Tfidf
 from xmtc.text.top_terms import top_terms
 
 if TYPE_CHECKING:
+    from xmtc.neural.devices import Rng
     from xmtc.neural.encoders.text_encoder import TextEncoder
 
 KIND = "xr_transformer"
@@ -287,14 +288,15 @@ def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> XRTransformer:
     """Teach the encoder, if it is to be taught; then learn linear trees on words and vectors."""
     require_neural(KIND)
     require_texts(dataset.inputs, KIND)
-    from xmtc.neural.devices import seeded
+    from xmtc.neural.devices import Rng
 
-    with seeded(config.training.seed), run.with_cache() as cached:
+    rng = Rng(config.training.seed)
+    with run.with_cache() as cached:
         if not config.training.epochs or not len(dataset):
             dataset = without_validation(dataset, "training.epochs=0")
-            return of_vectors(dataset, *read(dataset, config, cached.cache), config)
+            return of_vectors(dataset, *read(dataset, config, cached.cache, rng), config)
         taught, held_out = split_validation(dataset, config.training)
-        encoder, vectors = _taught_encoder(taught, held_out, config, cached)
+        encoder, vectors = _taught_encoder(taught, held_out, config, cached, rng)
         if held_out is not None and held_out is not dataset.validation:
             # From here on they are texts like others.
             vectors = np.concatenate([vectors, encoder.eval().encode(held_out.texts)])
@@ -366,13 +368,13 @@ def _ranker(config: Config, labels: int) -> linear_tree.Config:
 
 
 def read(
-    dataset: Dataset, config: Config, cache: Path, taught_later: bool = False
+    dataset: Dataset, config: Config, cache: Path, rng: Rng, taught_later: bool = False
 ) -> tuple[TextEncoder, Floats]:
     """The encoder as it is, and what it makes of the texts.
 
     taught_later: what frozen layers make of them is kept in the cache too, which takes room there.
     """
-    from xmtc.neural.batches.tokens import tokenised
+    from xmtc.neural.batches.tokens import cached_tokens
     from xmtc.neural.encoders.frozen import TokenSource, source_of
     from xmtc.neural.encoders.make import make_encoder
     from xmtc.neural.encoders.vectors import text_vectors
@@ -383,20 +385,30 @@ def read(
             "are chance. Take a pretrained one, see `xmtc encoders`.",
             config.encoder.TYPE,
         )
-    encoder = make_encoder(dataset.texts, config.encoder)
-    tokens = tokenised(dataset.texts, encoder.tokenizer, encoder.cut, cache)
+    encoder = make_encoder(dataset.texts, config.encoder, rng=rng)
+    corpus = dataset.fingerprint
+    tokens = cached_tokens(dataset.texts, encoder.tokenizer, encoder.cut, cache, corpus)
     how = (encoder, tokens, cache, config.training.precision)
     source = source_of(*how) if taught_later else TokenSource(encoder, tokens, how[-1])
     return encoder, text_vectors(source, cache)
 
 
 def _taught_encoder(
-    dataset: Dataset, held_out: Dataset | None, config: Config, run: Run
+    dataset: Dataset, held_out: Dataset | None, config: Config, run: Run, rng: Rng
 ) -> tuple[TextEncoder, Floats]:
     from xmtc.neural.training.prepared import prepare
 
     key = _key(dataset, config)
-    lesson = prepare(dataset.texts, config.encoder, config.training, run, key, standardise=True)
+    lesson = prepare(
+        dataset.texts,
+        config.encoder,
+        config.training,
+        run,
+        key,
+        rng,
+        corpus=dataset.fingerprint,
+        standardize=True,
+    )
     return lesson.encoder, Course(dataset, held_out, config, lesson).taught()
 
 

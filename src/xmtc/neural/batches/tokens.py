@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from xmtc.core.arrays import Ints, Longs, starts_of
+from xmtc.core.digest import digest, digest_of_texts
 from xmtc.core.files import written
 from xmtc.core.progress import track
 from xmtc.core.threads import blocks
 
-BLOCK = 1000  # texts tokenised at once
-# A text of a megabyte need not be tokenised whole to keep its first tokens. Words are shorter.
+BLOCK = 1000  # texts tokenized at once
+# A text of a megabyte need not be tokenized whole to get its first tokens. Words are shorter.
 CHARACTERS_PER_TOKEN = 40
+DIGEST_SIZE = 16  # bytes
 
 
 @dataclass(frozen=True)
 class Cut:
-    """What is kept of a text that has more than `room` tokens."""
+    """Which part of a text with more than `room` tokens is read."""
 
     room: int
     long_texts: str = "head"
@@ -40,13 +43,13 @@ class Cut:
 
     def shortened(self, text: str) -> str:
         """The part of the text that can matter; half characters become question marks."""
-        most = self.room * CHARACTERS_PER_TOKEN
+        size = self.room * CHARACTERS_PER_TOKEN
         if self.long_texts == "chunks":
-            text = text[: most * self.max_chunks]
-        elif len(text) > 2 * most and self.long_texts == "head_tail":
-            text = f"{text[:most]} {text[-most:]}"
+            text = text[: size * self.max_chunks]
+        elif len(text) > 2 * size and self.long_texts == "head_tail":
+            text = f"{text[:size]} {text[-size:]}"
         elif self.long_texts == "head":
-            text = text[:most]
+            text = text[:size]
         return text.encode("utf-8", "replace").decode()
 
 
@@ -61,6 +64,18 @@ class Tokens:
     def __len__(self) -> int:
         return len(self.first) - 1
 
+    @cached_property
+    def piece_digests(self) -> list[bytes]:
+        """What tells the pieces apart, by their tokens."""
+        ids = np.ascontiguousarray(self.ids)
+        return [short_digest(ids[a:b]) for a, b in pairwise(self.starts.tolist())]
+
+    @property
+    def text_digests(self) -> list[bytes]:
+        """What tells the texts apart, by their pieces."""
+        pieces = self.piece_digests
+        return [short_digest(b"".join(pieces[a:b])) for a, b in pairwise(self.first.tolist())]
+
     @property
     def lengths(self) -> Longs:
         """(texts,) the longest piece of each text."""
@@ -74,45 +89,49 @@ class Tokens:
         return np.diff(self.first)
 
 
-def tokenise(texts: Sequence[str], tokenizer: Any, cut: Cut) -> Tokens:
+def short_digest(content: Any) -> bytes:
+    """A fingerprint of DIGEST_SIZE bytes, for an index of very many."""
+    return bytes.fromhex(digest(content)[: 2 * DIGEST_SIZE])
+
+
+def tokenize(texts: Sequence[str], tokenizer: Any, cut: Cut) -> Tokens:
     """All texts, without special tokens. The tokenizer itself works in parallel."""
     ids = [np.zeros(0, np.int32)]  # one array per block: a small one per text would take more
     sizes: list[int] = []
     counts: list[int] = []
-    with track("tokenising", len(texts)) as advance:
+    with track("tokenizing", len(texts)) as advance:
         for start, stop in blocks(len(texts), BLOCK):
             block = [cut.shortened(text) for text in texts[start:stop]]
-            few: list[Ints] = []
+            block_pieces: list[Ints] = []
             for found in tokenizer.encode_batch_fast(block, add_special_tokens=False):
                 pieces = cut.pieces(found.ids)
                 counts.append(len(pieces))
                 sizes += map(len, pieces)
-                few += [np.array(piece, np.int32) for piece in pieces]
-            ids.append(np.concatenate(few))
+                block_pieces += [np.array(piece, np.int32) for piece in pieces]
+            ids.append(np.concatenate(block_pieces))
             advance(stop - start)
     return Tokens(np.concatenate(ids), starts_of(sizes), starts_of(counts))
 
 
-def tokenised(texts: Sequence[str], tokenizer: Any, cut: Cut, cache: Path) -> Tokens:
-    """The same, memory-mapped from the cache, where it is made unless it is there."""
-    folder = cache / f"tokens-{_key(texts, tokenizer, cut)}"
+def cached_tokens(
+    texts: Sequence[str], tokenizer: Any, cut: Cut, cache: Path, corpus: str | None = None
+) -> Tokens:
+    """The same, memory-mapped from the cache, where it is made unless it is there.
+
+    corpus: fingerprint of the texts; without it they are hashed here.
+    """
+    corpus = digest_of_texts(texts) if corpus is None else corpus
+    key = digest(corpus, tokenizer.to_str(), cut.room, cut.long_texts, cut.max_chunks)
+    folder = cache / f"tokens-{key[:32]}"
+    names = ("ids", "starts", "first")
     if not folder.exists():
-        tokens = tokenise(texts, tokenizer, cut)
+        tokens = tokenize(texts, tokenizer, cut)
         try:
             with written(folder) as draft:
                 draft.mkdir()
-                for name in ("ids", "starts", "first"):
+                for name in names:
                     np.save(draft / f"{name}.npy", getattr(tokens, name))
         except OSError:
             if not folder.exists():  # else another process made the same
                 raise
-    names = ("ids", "starts", "first")
     return Tokens(*(np.load(folder / f"{name}.npy", mmap_mode="r") for name in names))
-
-
-def _key(texts: Sequence[str], tokenizer: Any, cut: Cut) -> str:
-    digest = hashlib.sha256(repr((cut, len(texts), tokenizer.to_str())).encode())
-    for text in texts:
-        content = text.encode("utf-8", "surrogatepass")
-        digest.update(len(content).to_bytes(8, "little") + content)
-    return digest.hexdigest()[:32]

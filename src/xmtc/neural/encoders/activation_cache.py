@@ -1,15 +1,13 @@
-"""Kept: what encoders made of texts, on disk, found again by the tokens that it was made of.
+"""The activation cache: arrays that encoders computed, found again by the tokens they belong to.
 
-So a training of some texts uses what another one of more texts has read already.
+A training on some texts uses what another one computed for more texts.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,50 +16,39 @@ import numpy as np
 from xmtc.core.arrays import Longs
 from xmtc.core.errors import StoreError
 from xmtc.core.files import written
-from xmtc.neural.batches.tokens import Tokens
+from xmtc.neural.batches.tokens import DIGEST_SIZE, short_digest
 
-SIZE = 16  # bytes that tell tokens apart
-INDEX = np.dtype([("made_of", f"V{SIZE}"), ("start", np.int64)])
-Make = Callable[[Path], Longs]  # writes the array there; where what was made of each begins
-
-
-def pieces_of(tokens: Tokens) -> list[bytes]:
-    """What tells the pieces of texts apart, by their tokens."""
-    ids = np.ascontiguousarray(tokens.ids)
-    starts = tokens.starts.tolist()
-    return [_digest(ids[start:end].tobytes()) for start, end in pairwise(starts)]
-
-
-def texts_of(tokens: Tokens) -> list[bytes]:
-    """What tells whole texts apart."""
-    pieces = pieces_of(tokens)
-    first = tokens.first.tolist()
-    return [_digest(b"".join(pieces[start:end])) for start, end in pairwise(first)]
+INDEX = np.dtype([("digest", f"V{DIGEST_SIZE}"), ("start", np.int64)])
+Make = Callable[[Path], Longs]  # writes the array there; returns where each item's rows begin
 
 
 def found_or_made(
-    cache: Path, name: str, wanted: Sequence[bytes], make: Make
+    cache: Path, name: str, digests: Sequence[bytes], make: Make
 ) -> tuple[Path, Longs]:
-    """An array with what was made of all of these, and where in it that of each begins.
+    """An array with rows of all these items, and where in it the rows of each begin.
 
-    name: of all that it depends on besides. What was made of others may be in the array too.
+    name: of all that the rows depend on besides. The array may have other items too.
     """
-    path = cache / f"{name}-{_digest(b''.join(wanted)).hex()}.npy"
-    same = _index_of(path)
-    others = (index for index in sorted(cache.glob(f"{name}-*{same.suffix}")) if index != same)
-    for index in (same, *others):
-        places = _places(index, wanted)
-        if places is not None:
-            return index.with_suffix(".npy"), places
+    path = cache / f"{name}-{short_digest(b''.join(digests)).hex()}.npy"
+    index = path.with_suffix(".index")
+    others = (other for other in sorted(cache.glob(f"{name}-*{index.suffix}")) if other != index)
+    for known in (index, *others):
+        starts = _starts(known, digests)
+        if starts is not None:
+            return known.with_suffix(".npy"), starts
     starts = make(path)
-    _note(same, wanted, starts)
+    entries = np.empty(len(digests), INDEX)
+    entries["digest"] = np.frombuffer(b"".join(digests), f"V{DIGEST_SIZE}")
+    entries["start"] = starts
+    with written(index) as draft:
+        entries.tofile(draft)
     return path, starts
 
 
-def room_for(path: Path, dtype: Any, shape: tuple[int, int]) -> np.memmap[Any, Any]:
+def allocate(path: Path, dtype: Any, shape: tuple[int, int]) -> np.memmap[Any, Any]:
     """An array on disk, all of it allocated: a full disk is found now, not in the middle."""
     try:
-        states = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+        array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
         if hasattr(os, "posix_fallocate"):
             with path.open("r+b") as file:
                 os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
@@ -69,35 +56,19 @@ def room_for(path: Path, dtype: Any, shape: tuple[int, int]) -> np.memmap[Any, A
         path.unlink(missing_ok=True)
         size = math.prod(shape) * np.dtype(dtype).itemsize / 1e6
         raise StoreError(
-            f"no room for {size:,.0f} MB in {path.parent}: {error}. Make room, set XMTC_CACHE to "
-            "another folder, or take a larger disk. States of frozen layers can be done without: "
-            "encoder.frozen_cache=none."
+            f"no room for {size:,.0f} MB in {path.parent}: {error}. Free some disk space, or "
+            "set XMTC_CACHE to a folder with more. To cache nothing of frozen layers: "
+            "encoder.published.frozen_cache=none."
         ) from error
-    return states
+    return array
 
 
-def _index_of(path: Path) -> Path:
-    return path.with_suffix(".index")
-
-
-def _places(index: Path, wanted: Sequence[bytes]) -> Longs | None:
-    """Where what was made of each begins; None where one of them is missing."""
+def _starts(index: Path, digests: Sequence[bytes]) -> Longs | None:
+    """Where the rows of each item begin; None where one of them is missing."""
     if not index.exists() or not index.with_suffix(".npy").exists():
         return None
     entries = np.fromfile(index, INDEX)
-    starts = dict(zip(entries["made_of"].tolist(), entries["start"].tolist(), strict=True))
-    if not all(each in starts for each in wanted):
+    starts = dict(zip(entries["digest"].tolist(), entries["start"].tolist(), strict=True))
+    if not all(each in starts for each in digests):
         return None
-    return np.array([starts[each] for each in wanted], np.int64)
-
-
-def _note(index: Path, made_of: Sequence[bytes], starts: Longs) -> None:
-    entries = np.empty(len(made_of), INDEX)
-    entries["made_of"] = np.frombuffer(b"".join(made_of), f"V{SIZE}")
-    entries["start"] = starts
-    with written(index) as draft:
-        entries.tofile(draft)
-
-
-def _digest(content: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=SIZE).digest()
+    return np.array([starts[each] for each in digests], np.int64)

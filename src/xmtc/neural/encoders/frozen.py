@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,10 +11,11 @@ import numpy as np
 import torch
 
 from xmtc.core.arrays import Array, Longs
+from xmtc.core.digest import digest
 from xmtc.core.files import written
 from xmtc.core.progress import track
 from xmtc.neural.batches.grouping import sorted_batches
-from xmtc.neural.batches.layout import Batch
+from xmtc.neural.batches.token_layout import Batch
 from xmtc.neural.batches.tokens import Tokens
 from xmtc.neural.devices import device, in_precision
 from xmtc.neural.encoders import activation_cache, transformer
@@ -77,10 +77,12 @@ class FrozenSource:
         return replace(batch, states=states).to(device())
 
 
-Source = TokenSource | FrozenSource
+BatchSource = TokenSource | FrozenSource
 
 
-def source_of(encoder: TextEncoder, tokens: Tokens, cache: Path, precision: str = "fp32") -> Source:
+def source_of(
+    encoder: TextEncoder, tokens: Tokens, cache: Path, precision: str = "fp32"
+) -> BatchSource:
     """How the encoder reads these texts in training: cached below, where layers are frozen."""
     config = encoder.config
     if not isinstance(config, Pretrained) or config.trainable_layers is None:
@@ -95,8 +97,10 @@ def source_of(encoder: TextEncoder, tokens: Tokens, cache: Path, precision: str 
     return FrozenSource(upper, tokens, *states, precision, below)
 
 
-def beside(source: Source, encoder: TextEncoder, tokens: Tokens, cache: Path) -> Source:
-    """How the same encoder, of which the source has the trained part, reads other texts."""
+def source_of_others(
+    source: BatchSource, encoder: TextEncoder, tokens: Tokens, cache: Path
+) -> BatchSource:
+    """How the same encoder, whose trainable part the source has, reads other texts."""
     if isinstance(source, TokenSource):
         return replace(source, tokens=tokens)
     config = encoder.config
@@ -172,14 +176,14 @@ def _lower(body: Any, batch: Batch, frozen: int) -> torch.Tensor:
 def _states(
     encoder: TextEncoder, frozen: int, tokens: Tokens, cache: Path, precision: str, below: str
 ) -> tuple[Array, Longs]:
-    """Those of all pieces, and where each piece's begin; read unless they are kept."""
+    """Those of all pieces, and where each piece's begin; computed unless they are cached."""
 
     def read(path: Path) -> Longs:
         with written(path) as draft, in_precision(precision):
             return _fill(draft, encoder, frozen, tokens)
 
     path, places = activation_cache.found_or_made(
-        cache, f"states-{below}", activation_cache.pieces_of(tokens), read
+        cache, f"states-{below}", tokens.piece_digests, read
     )
     return np.load(path, mmap_mode="r"), places
 
@@ -191,7 +195,7 @@ def _fill(path: Path, encoder: TextEncoder, frozen: int, tokens: Tokens) -> Long
     ends = tokens.starts + extra * np.arange(len(tokens.starts))
     shape = (int(ends[-1]), encoder.body.width)
     dtype = DTYPES[_precision_on_disk(encoder)]
-    states = activation_cache.room_for(path, dtype, shape)
+    states = activation_cache.allocate(path, dtype, shape)
     lengths = pieces.lengths + extra
     everything = np.arange(len(pieces))
     encoder.eval()
@@ -212,19 +216,19 @@ def _precision_on_disk(encoder: TextEncoder) -> str:
 
 
 def digest_of(encoder: TextEncoder, frozen_only: bool = False) -> str:
-    """Of all its weights, or of those that are not taught."""
-    digest = hashlib.sha256()
-    for name, weights in encoder.body.named_parameters():
-        if not (frozen_only and weights.requires_grad):
-            digest.update(name.encode())
-            digest.update(weights.detach().contiguous().cpu().numpy())
-    return digest.hexdigest()
+    """Of all its weights, or of those that are not trained."""
+    return digest(
+        {
+            name: weights.detach().cpu().numpy()
+            for name, weights in encoder.body.named_parameters()
+            if not (frozen_only and weights.requires_grad)
+        }
+    )
 
 
 def _key(encoder: TextEncoder, frozen: int, precision: str) -> str:
     """Frozen weights, layout and precision: all that the states depend on, but the tokens."""
-    how = (frozen, encoder.layout, _precision_on_disk(encoder), precision)
-    digest = hashlib.sha256(repr(how).encode())
-    digest.update(json.dumps(encoder.body.model.config.to_dict(), default=str).encode())
-    digest.update(digest_of(encoder, frozen_only=True).encode())
-    return digest.hexdigest()[:32]
+    layout = repr(encoder.layout)
+    shape = json.dumps(encoder.body.model.config.to_dict(), default=str)
+    weights = digest_of(encoder, frozen_only=True)
+    return digest(frozen, layout, _precision_on_disk(encoder), precision, shape, weights)[:32]

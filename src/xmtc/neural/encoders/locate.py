@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from xmtc.core.digest import digest_of_file
+from xmtc.core.digest import digest, digest_of_file
 from xmtc.core.errors import ConfigError, did_you_mean
 
 BUNDLED = "minilm"
@@ -76,8 +75,7 @@ def fingerprint(name: str) -> str:
     files = [
         path for path in sorted(find(name).iterdir()) if path.suffix in (".json", ".safetensors")
     ]
-    known = "".join(f"{path.name} {digest_of_file(path)}\n" for path in files)
-    return hashlib.sha256(known.encode()).hexdigest()
+    return digest({path.name: digest_of_file(path) for path in files})
 
 
 def _checked(folder: Path) -> Path:

@@ -10,9 +10,9 @@ import numpy as np
 from torch import nn
 
 from xmtc.core.errors import ConfigError
-from xmtc.neural.batches.layout import Layout
-from xmtc.neural.batches.tokens import tokenise
-from xmtc.neural.devices import device
+from xmtc.neural.batches.token_layout import TokenLayout
+from xmtc.neural.batches.tokens import tokenize
+from xmtc.neural.devices import Rng, device, use_our_threads
 from xmtc.neural.encoders import transformer, word_encoders
 from xmtc.neural.encoders.locate import find
 from xmtc.neural.encoders.lsa_init import place_words
@@ -29,27 +29,50 @@ from xmtc.neural.settings import (
 TEXTS_FOR_WORDS = 50_000  # more say little more about which words go together
 
 
-def make_encoder(texts: Sequence[str], config: Encoder, pooler: bool = False) -> TextEncoder:
-    """The encoder of these settings; without pretraining its vocabulary comes from the texts.
+def make_encoder(
+    texts: Sequence[str], config: Encoder, pooler: bool = False, rng: Rng | None = None
+) -> TextEncoder:
+    """The encoder of these settings; those that are not pretrained take their words from the texts.
 
-    pooler: keep it for the training, also where the vector is made without it.
+    pooler: load the encoder's own, although its vector is made without it.
+    rng: by which new weights are drawn.
     """
-    if not isinstance(config, Pretrained):
-        numbers_alike = isinstance(config, XttentionEncoder)
-        tokenizer = word_encoders.word_tokenizer(texts, config.vocabulary_size, numbers_alike)
-        encoder = TextEncoder(own_body(config, tokenizer), tokenizer, word_encoders.LAYOUT, config)
-        _begin_words(encoder, texts)
-        return encoder.to(device())
+    use_our_threads()
+    with (rng or Rng(0)).turn():
+        if isinstance(config, Pretrained):
+            encoder = _pretrained(config, pooler)
+        else:
+            encoder = _word_encoder(texts, config)
+    return encoder.to(device())
+
+
+def _word_encoder(texts: Sequence[str], config: WordEncoder) -> TextEncoder:
+    numbers_alike = isinstance(config, XttentionEncoder)
+    tokenizer = word_encoders.word_tokenizer(texts, config.vocabulary_size, numbers_alike)
+    encoder = TextEncoder(own_body(config, tokenizer), tokenizer, word_encoders.LAYOUT, config)
+    # Words begin near those that occur in the same texts; where there are many, a sample tells.
+    sample = texts
+    if len(texts) > TEXTS_FOR_WORDS:
+        places = np.linspace(0, len(texts) - 1, TEXTS_FOR_WORDS).astype(int)
+        sample = [texts[place] for place in places]
+    table = encoder.body.words.weight.detach()
+    place_words(table, tokenize(sample, tokenizer, encoder.cut))
+    if isinstance(config, XmlCnnEncoder):
+        table *= word_encoders.XML_CNN_SPREAD
+    return encoder
+
+
+def _pretrained(config: Pretrained, pooler: bool) -> TextEncoder:
     folder = find(config.name)
     slow = transformer.load_tokenizer(folder)
     model = transformer.load(folder, config.dropout)
-    layout = Layout.of(slow)
+    layout = TokenLayout.of(slow)
     if config.published.cls_position == "first":
         layout = replace(layout, cls=0, pad_left=False)
-    most = positions(model, layout)
-    if config.max_tokens > most:
+    longest = positions(model, layout)
+    if config.max_tokens > longest:
         raise ConfigError(
-            f"max_tokens={config.max_tokens}: the encoder {config.name} reads at most {most} "
+            f"max_tokens={config.max_tokens}: the encoder {config.name} reads at most {longest} "
             "tokens."
         )
     tokenizer = slow.backend_tokenizer
@@ -58,22 +81,7 @@ def make_encoder(texts: Sequence[str], config: Encoder, pooler: bool = False) ->
     # XLNet's tokenizer gives segment ids that matter without saying that its encoder wants them.
     with_types = "token_type_ids" in slow.model_input_names or any(layout.after_types)
     body = transformer_body(model, config, with_types, pooler)
-    return TextEncoder(body, tokenizer, layout, config).to(device())
-
-
-def _begin_words(encoder: TextEncoder, texts: Sequence[str]) -> None:
-    """Words begin near those that occur in the same texts; where there are many, some texts say."""
-    some = texts if len(texts) <= TEXTS_FOR_WORDS else _spread_out(texts)
-    tokens = tokenise(some, encoder.tokenizer, encoder.cut)
-    table = encoder.body.words.weight.detach()
-    place_words(table, tokens)
-    if isinstance(encoder.config, XmlCnnEncoder):
-        table *= word_encoders.XML_CNN_SPREAD
-
-
-def _spread_out(texts: Sequence[str]) -> list[str]:
-    places = np.linspace(0, len(texts) - 1, TEXTS_FOR_WORDS).astype(int)
-    return [texts[place] for place in places]
+    return TextEncoder(body, tokenizer, layout, config)
 
 
 def transformer_body(
@@ -106,7 +114,7 @@ def own_body(config: WordEncoder, tokenizer: Any) -> nn.Module:
     )
 
 
-def positions(model: Any, layout: Layout) -> int:
+def positions(model: Any, layout: TokenLayout) -> int:
     """How many tokens the encoder can read."""
     most = getattr(model.config, "max_position_embeddings", None) or 0
     most = most if most > 0 else 1 << 16  # XLNet says -1: as many as one likes

@@ -15,7 +15,7 @@ TINY = 1e-6
 MOST = 64
 
 
-def quantised(body: nn.Module) -> Any:
+def quantized(body: nn.Module) -> Any:
     """A copy whose matrix products are computed with 8-bit numbers; the original stays."""
     body = copy.deepcopy(body)
     for module in list(body.modules()):

@@ -10,7 +10,7 @@ import torch
 from xmtc.core.arrays import Longs
 from xmtc.neural.batches.grouping import sorted_batches
 from xmtc.neural.batches.token_states import TokenStates
-from xmtc.neural.batches.tokens import tokenise
+from xmtc.neural.batches.tokens import tokenize
 from xmtc.neural.devices import device, threads_for
 from xmtc.neural.encoders.text_encoder import RANKING_TOKENS, TextEncoder
 
@@ -23,7 +23,7 @@ def states_of(
     The encoders have the same words.
     """
     first = encoders[0]
-    tokens = tokenise(texts, first.tokenizer, first.cut)
+    tokens = tokenize(texts, first.tokenizer, first.cut)
     lengths = tokens.lengths + first.layout.extra
     for rows in sorted_batches(lengths, np.arange(len(texts)), len(texts), RANKING_TOKENS):
         batch = first.layout.batch(tokens, rows).to(device())

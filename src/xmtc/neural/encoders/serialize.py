@@ -13,8 +13,8 @@ from torch import nn
 from xmtc.core.arrays import Array
 from xmtc.core.errors import StoreError
 from xmtc.core.parts import Parts
-from xmtc.neural.batches.layout import Layout
-from xmtc.neural.devices import device
+from xmtc.neural.batches.token_layout import TokenLayout
+from xmtc.neural.devices import Rng, device
 from xmtc.neural.encoders import transformer
 from xmtc.neural.encoders.make import own_body, positions, transformer_body
 from xmtc.neural.encoders.text_encoder import TextEncoder
@@ -50,10 +50,14 @@ def encoder_from(parts: Parts, name: str, config: Encoder) -> TextEncoder:
         tokenizer.no_padding()
         tokenizer.no_truncation()
         layout = _layout(about["layout"])
-        with torch.device("meta"):  # nothing is allocated until the shapes are known to fit
+        with (
+            Rng(0).turn(),
+            torch.device("meta"),
+        ):  # nothing is allocated until the shapes are known to fit
             body = _body(about, config, tokenizer)
         weights = _weights(parts, name, body)
-        body = _body(about, config, tokenizer)
+        with Rng(0).turn():  # drawing weights must not disturb a training in another thread
+            body = _body(about, config, tokenizer)
         body.load_state_dict(weights)
         encoder = TextEncoder(body, tokenizer, layout, config).to(device())
         _try_out(encoder)
@@ -98,11 +102,11 @@ def _weights(parts: Parts, name: str, body: nn.Module) -> dict[str, torch.Tensor
     }
 
 
-def _layout(values: dict[str, Any]) -> Layout:
-    known: dict[str, Any] = {field.name: values[field.name] for field in fields(Layout)}
+def _layout(values: dict[str, Any]) -> TokenLayout:
+    known: dict[str, Any] = {field.name: values[field.name] for field in fields(TokenLayout)}
     for name, value in known.items():
         known[name] = tuple(value) if isinstance(value, list) else value
-    return Layout(**known)
+    return TokenLayout(**known)
 
 
 def _check_sizes(config: dict[str, Any]) -> None:

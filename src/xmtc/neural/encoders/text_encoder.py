@@ -11,11 +11,11 @@ from torch import Tensor, nn
 
 from xmtc.core.arrays import Floats
 from xmtc.neural.batches.grouping import sorted_batches
-from xmtc.neural.batches.layout import Batch, Layout
-from xmtc.neural.batches.tokens import Cut, tokenise
+from xmtc.neural.batches.token_layout import Batch, TokenLayout
+from xmtc.neural.batches.tokens import Cut, tokenize
 from xmtc.neural.devices import device, threads_for
 from xmtc.neural.encoders import transformer
-from xmtc.neural.encoders.quantized import quantised
+from xmtc.neural.encoders.quantized import quantized
 from xmtc.neural.settings import Encoder, Pretrained
 
 RANKING_TOKENS = 4096  # per batch when texts are only read
@@ -24,7 +24,7 @@ RANKING_TOKENS = 4096  # per batch when texts are only read
 class TextEncoder(nn.Module):
     """A body that gives states of tokens, and how a text's vector is made of them."""
 
-    def __init__(self, body: Any, tokenizer: Any, layout: Layout, config: Encoder) -> None:
+    def __init__(self, body: Any, tokenizer: Any, layout: TokenLayout, config: Encoder) -> None:
         super().__init__()
         self.body = body
         self.tokenizer = tokenizer
@@ -50,7 +50,7 @@ class TextEncoder(nn.Module):
                 self.body.model.pooler = None  # a guide of the training may have needed it
             # A graphics processor reads with full precision.
             if isinstance(self.config, Pretrained) and self.config.int8 and device().type == "cpu":
-                self.reader = [quantised(self.body)]
+                self.reader = [quantized(self.body)]
 
     def forward(self, batch: Batch) -> Tensor:
         """(texts, dim)"""
@@ -80,7 +80,7 @@ class TextEncoder(nn.Module):
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """(texts, dim) of raw texts, read in batches of like length."""
-        tokens = tokenise(texts, self.tokenizer, self.cut)
+        tokens = tokenize(texts, self.tokenizer, self.cut)
         vectors = np.empty((len(texts), self.dim), np.float32)
         lengths = (tokens.lengths + self.layout.extra) * tokens.piece_counts
         everything = np.arange(len(texts))
@@ -91,7 +91,7 @@ class TextEncoder(nn.Module):
         return vectors
 
 
-def _cut(config: Encoder, layout: Layout) -> Cut:
+def _cut(config: Encoder, layout: TokenLayout) -> Cut:
     room = config.max_tokens - layout.extra
     if not isinstance(config, Pretrained):
         return Cut(room)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from xmtc.core.errors import ConfigError, memory_errors
-from xmtc.neural.batches.layout import Batch
+from xmtc.neural.batches.token_layout import Batch
 
 ATTENTION_DROPOUTS = ("attention_probs_dropout_prob", "attention_dropout")
 OTHER_DROPOUTS = ("hidden_dropout_prob", "dropout", "embedding_dropout", "mlp_dropout")

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from xmtc.neural.batches.layout import Batch, Layout
+from xmtc.neural.batches.token_layout import Batch, TokenLayout
 
 PAD = 0
 UNKNOWN = 1
@@ -19,7 +19,7 @@ WINDOWS = (2, 4, 8)  # of xml_cnn: words seen at once
 XML_CNN_SPREAD = 0.1  # of its word vectors at first; with 1, as in others, it learns far worse
 SPECIAL = ["[pad]", "[unknown]", "[start]"]
 # An empty text still has its start, so that it too has a vector.
-LAYOUT = Layout(before=(START,), before_types=(0,), pad=PAD)
+LAYOUT = TokenLayout(before=(START,), before_types=(0,), pad=PAD)
 
 
 def word_tokenizer(texts: Sequence[str], words: int, numbers_alike: bool = False) -> Any:

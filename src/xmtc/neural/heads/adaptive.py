@@ -199,7 +199,7 @@ class Hidden(nn.Module):
         self.output = output
         nn.init.normal_(self.hidden.weight, std=SPREAD)
         nn.init.zeros_(self.hidden.bias)
-        self.slower = {"hidden": (self.hidden, rate)}
+        self.own_rates = {"hidden": (self.hidden, rate)}
 
     def forward(self, vectors: Tensor) -> Tensor:
         """(texts, dim) -> what the output layer reads"""

@@ -96,7 +96,7 @@ class Shape:
     norm_relu: bool
     hidden: int  # 0: none
     bias: bool
-    standardised: bool
+    standardized: bool
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ def _layer(parts: Parts, name: str, out: int, into: int, bias: bool) -> Layer:
 
 
 def _standard(parts: Parts, shape: Shape) -> Standard | None:
-    if not shape.standardised:
+    if not shape.standardized:
         return None
     spread = float(parts.array("spread", np.float32, (1,))[0])
     if spread <= 0:

@@ -1,4 +1,4 @@
-"""LabelAttention: AttentionXML's output layer. Each label attends to the words that concern it."""
+"""AttentionXML's output layer: each label attends to the words that concern it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from xmtc.neural.heads.flat import array, bce, dense
 CHUNK = 1 << 10  # nodes whose attention to all words of a batch is held at a time
 
 
-class LabelAttention(nn.Module):
+class AttentionHead(nn.Module):
     """One level of a tree: (texts, length, dim) states -> logits of its nodes."""
 
     def __init__(
@@ -39,7 +39,7 @@ class LabelAttention(nn.Module):
         nn.init.zeros_(last.weight)
         nn.init.constant_(last.bias, float(np.log(share / (1 - share))))
 
-    def begin_like(self, above: LabelAttention) -> None:
+    def begin_like(self, above: AttentionHead) -> None:
         """What all nodes share begins with what the level above has learned."""
         self.layers.load_state_dict(above.layers.state_dict())
 

@@ -1,4 +1,4 @@
-"""Candidates: the labels a text is taught against, those of the clusters that look right for it."""
+"""Candidates: the labels that a text is trained against, those of its likeliest clusters."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ class Candidates:
     counts: Array
 
 
-def hardest_clusters(chances: Floats, relevant: Csr, most: int) -> Ints:
-    """(texts, most): the true clusters first, then those that look most right; -1 pads."""
-    keys = chances + 2 * relevant.toarray().astype(np.float32)  # a chance may be rounded to 1
+def hardest_clusters(probabilities: Floats, relevant: Csr, beam: int) -> Ints:
+    """(texts, beam): the true clusters first, then the likeliest others; -1 pads."""
+    # A probability may be rounded to 1.
+    keys = probabilities + 2 * relevant.toarray().astype(np.float32)
     ids = np.broadcast_to(np.arange(keys.shape[1], dtype=np.int32), keys.shape)
-    return best(np.ascontiguousarray(ids), keys, most)[0]
+    return best(np.ascontiguousarray(ids), keys, beam)[0]
 
 
 def candidates_of(
@@ -36,32 +37,34 @@ def candidates_of(
     relevant: Csr,
     overflow: str = "extend",
     pads: str = "masked",
-    widest: Callable[[int], int] = int,
+    width: Callable[[int], int] = int,
 ) -> Candidates:
     """All labels of these clusters, in their order. A relevant label is never left out:
 
     overflow: what lies outside the clusters is added ("extend"), or takes the places of negatives
     as far as there are any ("overwrite", as in LightXML's code).
     pads: places beyond the end do not count ("masked"), or repeat the last label ("repeat").
-    widest: to how many places labels are repeated, from how many there are.
+    width: to how many places labels are repeated, from how many there are.
     """
     labels, _ = expand(
         children.start, children.nodes, clusters, np.zeros(clusters.shape, np.float32)
     )
-    hit, missing = _hits(labels, relevant)
+    is_relevant, missing = _compared(labels, relevant)
     if len(missing):
-        labels = (
-            _extended(labels, missing)
-            if overflow == "extend"
-            else _overwritten(labels, hit, missing)
-        )
-        hit, _ = _hits(labels, relevant)
+        if overflow == "extend":
+            labels = _extended(labels, missing)
+        else:
+            labels = _overwritten(labels, is_relevant, missing)
+        is_relevant, _ = _compared(labels, relevant)
     if pads == "repeat":
-        labels, hit = _repeated(labels, hit, widest(labels.shape[1]))
-    return Candidates(labels, hit, labels != NO_LABEL)
+        last = np.maximum(1, (labels != NO_LABEL).sum(1)) - 1
+        places = np.minimum(np.arange(width(labels.shape[1])), last[:, None])
+        labels = np.take_along_axis(labels, places, 1)
+        is_relevant = np.take_along_axis(is_relevant, places, 1)
+    return Candidates(labels, is_relevant, labels != NO_LABEL)
 
 
-def _hits(labels: Ints, relevant: Csr) -> tuple[Array, Array]:
+def _compared(labels: Ints, relevant: Csr) -> tuple[Array, Array]:
     """Which candidates are relevant, and the (text, label) pairs that are no candidates."""
     width = relevant.shape[1]
     rows = row_of_each_entry(relevant).astype(np.int64)
@@ -84,17 +87,13 @@ def _extended(labels: Ints, missing: Array) -> Ints:
     return wide
 
 
-def _overwritten(labels: Ints, hit: Array, missing: Array) -> Ints:
-    labels, taken = labels.copy(), hit | (labels == NO_LABEL)
+def _overwritten(labels: Ints, relevant: Array, missing: Array) -> Ints:
+    """Missing labels in the places of negatives of their row."""
+    labels = labels.copy()
+    taken = relevant | (labels == NO_LABEL)
     for row, label in missing:
         free = np.flatnonzero(~taken[row])
         if len(free):
             labels[row, free[0]] = label
             taken[row, free[0]] = True
     return labels
-
-
-def _repeated(labels: Ints, hit: Array, width: int) -> tuple[Ints, Array]:
-    last = np.maximum(1, (labels != NO_LABEL).sum(1)) - 1
-    places = np.minimum(np.arange(width), last[:, None])
-    return np.take_along_axis(labels, places, 1), np.take_along_axis(hit, places, 1)

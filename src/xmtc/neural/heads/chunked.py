@@ -1,5 +1,5 @@
 """Chunked: a flat output layer for very many labels. No array of texts × labels, no gradient of
-all weights: chunk after chunk is read, taught and let go."""
+all weights: chunk after chunk is read, trained and freed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from xmtc.core.arrays import Csr, Longs
-from xmtc.neural import label_shards
+from xmtc.neural import distributed
 from xmtc.neural.heads.dense_scorer import DenseScorer
 from xmtc.neural.heads.flat import array, dense, log_odds
 
@@ -21,7 +21,7 @@ CHUNK = 1 << 15  # labels
 class Chunked(nn.Module):
     """The same as `Flat`, a chunk of labels at a time."""
 
-    changes_at_once = True  # the optimiser changes each chunk as soon as its gradient is there
+    steps_in_backward = True  # the optimizer changes each chunk as soon as its gradient is there
 
     def __init__(self, dim: int, nodes: int, mean: bool, chunk: int = CHUNK) -> None:
         super().__init__()
@@ -39,31 +39,29 @@ class Chunked(nn.Module):
 
     def shard(self) -> None:
         """From here on this process holds its own nodes only; a chunk may be cut in two."""
-        mine = label_shards.my_rows(self.nodes)
-        old = self.spans
-        cut = [(max(start, mine.start), min(stop, mine.stop)) for start, stop in old]
-        kept = [
-            (place, slice(first - old[place][0], last - old[place][0]))
-            for place, (first, last) in enumerate(cut)
-            if first < last
-        ]
-        self.weights = nn.ParameterList(
-            label_shards.own(self.weights[at][rows]) for at, rows in kept
-        )
-        self.biases = nn.ParameterList(label_shards.own(self.biases[at][rows]) for at, rows in kept)
-        self.spans = [cut[at] for at, _ in kept]
+        own = distributed.shard_of(self.nodes)
+        spans = []
+        weights = []
+        biases = []
+        for place, (start, stop) in enumerate(self.spans):
+            first, last = max(start, own.start), min(stop, own.stop)
+            if first < last:
+                rows = slice(first - start, last - start)
+                spans.append((first, last))
+                weights.append(distributed.sharded(self.weights[place][rows]))
+                biases.append(distributed.sharded(self.biases[place][rows]))
+        self.spans = spans
+        self.weights = nn.ParameterList(weights)
+        self.biases = nn.ParameterList(biases)
         self.sharded = True
 
-    def loss(self, vectors: Tensor, relevant: Csr, chosen_by: Tensor | None = None) -> Tensor:
-        """Binary cross-entropy, summed over the texts, and over or averaged over the nodes.
-
-        chosen_by: of no use here, where all nodes are candidates.
-        """
+    def loss(self, vectors: Tensor, relevant: Csr) -> Tensor:
+        """Binary cross-entropy, summed over the texts, and over or averaged over the nodes."""
         total = vectors.new_zeros((), dtype=torch.float32)
         columns = relevant.tocsc()
         for (start, stop), weights, bias in zip(self.spans, self.weights, self.biases, strict=True):
-            mine = columns[:, start:stop].tocsr()
-            total = total + _ChunkLoss.apply(vectors, weights, bias, mine)  # type: ignore[no-untyped-call]
+            own = columns[:, start:stop].tocsr()
+            total = total + _ChunkLoss.apply(vectors, weights, bias, own)  # type: ignore[no-untyped-call]
         return total / self.nodes if self.mean else total
 
     @torch.no_grad()
@@ -74,10 +72,7 @@ class Chunked(nn.Module):
             weights.zero_()
             bias.copy_(odds[start:stop])
 
-    def teach(self, what: str) -> None:
-        """There is one layer only, and it is always taught."""
-
-    def scorers(self, part: int = 0) -> tuple[DenseScorer, ...]:
+    def scorers(self) -> tuple[DenseScorer, ...]:
         """The finished layer, for a tree of one level."""
         weights = self._whole(self.weights)
         bias = self._whole(self.biases)
@@ -86,11 +81,11 @@ class Chunked(nn.Module):
     @torch.no_grad()
     def _whole(self, chunks: nn.ParameterList) -> np.ndarray:
         rows = torch.cat(list(chunks))
-        return array(label_shards.whole(rows) if self.sharded else rows)
+        return array(distributed.gathered(rows) if self.sharded else rows)
 
 
 class _ChunkLoss(torch.autograd.Function):
-    """Keeps nothing of size texts × labels: what it needs again, it computes again."""
+    """Stores nothing of size texts × labels: what backward needs is computed again."""
 
     @staticmethod
     def forward(ctx: Any, vectors: Tensor, weights: Tensor, bias: Tensor, relevant: Csr) -> Tensor:
@@ -103,7 +98,7 @@ class _ChunkLoss(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
         vectors, weights, bias = ctx.saved_tensors
-        same = weights.to(vectors.dtype)  # nobody casts here, as autocast does going forward
+        same = weights.to(vectors.dtype)  # no autocast here, unlike in forward
         change = F.linear(vectors, same, bias.to(vectors.dtype)).float().sigmoid_()
         change -= dense(ctx.relevant, vectors)  # the gradient of the logits, directly
         change *= upstream[0]

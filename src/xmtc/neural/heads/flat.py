@@ -1,4 +1,4 @@
-"""Flat: every label has weights of its own, and every text is taught against all labels."""
+"""Flat: every label has weights of its own, and every text is trained against all labels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from xmtc.core.arrays import Csr, Longs, as_csr, row_of_each_entry
-from xmtc.neural import label_shards
+from xmtc.neural import distributed
 from xmtc.neural.heads.dense_scorer import DenseScorer
 from xmtc.neural.settings import LabelLoss
 
@@ -22,35 +22,33 @@ class Flat(nn.Module):
         self.nodes = nodes
         self.mean = mean
         self.kind = loss
-        self.mine: slice | None = None  # the nodes of this process; None: it has all
+        self.shard_rows: slice | None = None  # the nodes of this process; None: it has all
 
     def shard(self) -> None:
         """From here on this process holds its own nodes only."""
-        self.mine = label_shards.my_rows(self.nodes)
-        self.linear.weight = label_shards.own(self.linear.weight[self.mine])
-        self.linear.bias = label_shards.own(self.linear.bias[self.mine])
+        self.shard_rows = distributed.shard_of(self.nodes)
+        self.linear.weight = distributed.sharded(self.linear.weight[self.shard_rows])
+        self.linear.bias = distributed.sharded(self.linear.bias[self.shard_rows])
 
     def forward(self, vectors: Tensor) -> Tensor:
         """Logits; of its own nodes, where each process has some."""
         logits: Tensor = self.linear(vectors)
         return logits
 
-    def loss(self, vectors: Tensor, relevant: Csr, chosen_by: Tensor | None = None) -> Tensor:
-        """Summed over the texts, and over or averaged over the nodes.
-
-        chosen_by: of no use here, where all nodes are candidates.
-        """
+    def loss(self, vectors: Tensor, relevant: Csr) -> Tensor:
+        """Summed over the texts, and over or averaged over the nodes."""
         return self.loss_of(self(vectors), relevant)
 
     def loss_of(self, logits: Tensor, relevant: Csr) -> Tensor:
         """The same, from the logits."""
-        mine = relevant if self.mine is None else as_csr(relevant[:, self.mine])
-        total = LOSSES[self.kind](logits, dense(mine, logits))
+        rows = self.shard_rows
+        own = relevant if rows is None else as_csr(relevant[:, rows])
+        total = LOSSES[self.kind](logits, dense(own, logits))
         return total / self.nodes if self.mean else total
 
     def of_all_nodes(self, logits: Tensor) -> Tensor:
-        """Logits of all processes' nodes; not to be learned from."""
-        return logits.detach() if self.mine is None else label_shards.whole(logits.T).T
+        """Logits of all processes' nodes, without gradient."""
+        return logits.detach() if self.shard_rows is None else distributed.gathered(logits.T).T
 
     @torch.no_grad()
     def start_at_frequency(self, counts: Longs, texts: int) -> None:
@@ -59,18 +57,15 @@ class Flat(nn.Module):
         start = log_odds(counts, texts)
         self.linear.bias.copy_(start if self.kind == "bce" else 2 * torch.sigmoid(start) - 1)
 
-    def teach(self, what: str) -> None:
-        """There is one layer only, and it is always taught."""
-
     def scorer(self) -> DenseScorer:
         """The finished layer."""
         weights, bias = (self._whole(each) for each in (self.linear.weight, self.linear.bias))
         return DenseScorer(weights, bias, stop=self.linear.in_features)
 
     def _whole(self, rows: Tensor) -> np.ndarray:
-        return array(rows if self.mine is None else label_shards.whole(rows))
+        return array(rows if self.shard_rows is None else distributed.gathered(rows))
 
-    def scorers(self, part: int = 0) -> tuple[DenseScorer, ...]:
+    def scorers(self) -> tuple[DenseScorer, ...]:
         """One per level of the tree: here there is one."""
         return (self.scorer(),)
 

@@ -1,28 +1,27 @@
-"""LightXML's two output layers: a generator that scores clusters, a discriminator that scores the
-labels of the clusters that look right at that moment. Both learn from the same text vector."""
+"""LightXML's two output layers: a generator that scores clusters, and a discriminator that scores
+the labels of the likeliest clusters. Both are trained on the same text vector."""
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from xmtc.core.arrays import Array, Csr, Ints, Longs
 from xmtc.core.tree import LabelTree
-from xmtc.neural import distributed, label_shards
+from xmtc.neural import distributed
 from xmtc.neural.heads.candidates import candidates_of, hardest_clusters
 from xmtc.neural.heads.dense_scorer import Bottleneck, DenseScorer
 from xmtc.neural.heads.flat import Flat, array, bce
 
 
 class TwoLevel(nn.Module):
-    """Clusters, then labels. `teaches` says which of the two losses count."""
+    """Clusters, then labels."""
 
     def __init__(
         self,
         dim: int,
         tree: LabelTree,
-        narrow: int,
+        label_dim: int,
         beam: int,
         mean: bool,
         sigmoid: bool = False,
@@ -37,67 +36,58 @@ class TwoLevel(nn.Module):
         self.pads = pads
         self.sigmoid = sigmoid
         self.generator = Flat(dim, len(tree.parents[0]), mean)
-        self.bottleneck = nn.Linear(dim, narrow)
+        self.bottleneck = nn.Linear(dim, label_dim)
         # Only the rows of a batch's candidates get gradients and change.
-        self.labels = nn.Embedding(tree.label_count, narrow, sparse=True)
+        self.labels = nn.Embedding(tree.label_count, label_dim, sparse=True)
         nn.init.xavier_uniform_(self.labels.weight)
-        self.teaches = {"generator", "labels"}
-        self.mine: slice | None = None  # the labels of this process; None: it has all
+        self.shard_rows: slice | None = None  # the labels of this process; None: it has all
 
     def shard(self) -> None:
         """From here on this process holds its own clusters' and labels' rows only."""
         self.generator.shard()
-        self.mine = label_shards.my_rows(self.tree.label_count)
-        self.labels.weight = label_shards.own(self.labels.weight[self.mine])
-
-    def teach(self, what: str) -> None:
-        """From here on only the "generator" or only the "labels" learn."""
-        self.teaches = {what}
-        self.generator.requires_grad_(what == "generator")
-        for part in (self.bottleneck, self.labels):
-            part.requires_grad_(what == "labels")
+        self.shard_rows = distributed.shard_of(self.tree.label_count)
+        self.labels.weight = distributed.sharded(self.labels.weight[self.shard_rows])
 
     def loss(self, vectors: Tensor, relevant: Csr, chosen_by: Tensor | None = None) -> Tensor:
         """Both losses, summed over the texts.
 
-        chosen_by: vectors by which the generator chooses the candidates, where they are not the
-        same.
+        chosen_by: the vectors by which the generator chooses candidates; None: the same.
         """
         true_clusters = self.tree.relevant_at(0, relevant)
-        total = vectors.new_zeros(())
-        if "generator" in self.teaches:
-            logits = self.generator(vectors)
-            total = total + self.generator.loss_of(logits, true_clusters)
-        if "labels" in self.teaches:
-            if chosen_by is not None or "generator" not in self.teaches:
-                with torch.no_grad():
-                    logits = self.generator(vectors if chosen_by is None else chosen_by)
-            chances = torch.sigmoid(self.generator.of_all_nodes(logits).float()).cpu().numpy()
-            clusters = hardest_clusters(chances, true_clusters, self.beam)
-            total = total + self._label_loss(vectors, clusters, relevant)
-        return total
+        logits = self.generator(vectors)
+        loss = self.generator.loss_of(logits, true_clusters)
+        if chosen_by is not None:
+            with torch.no_grad():
+                logits = self.generator(chosen_by)
+        return loss + self.label_loss(vectors, relevant, logits, true_clusters)
 
-    def _label_loss(self, vectors: Tensor, clusters: Ints, relevant: Csr) -> Tensor:
+    def label_loss(
+        self, vectors: Tensor, relevant: Csr, cluster_logits: Tensor, true_clusters: Csr
+    ) -> Tensor:
+        """The discriminator's loss on the labels of true clusters and of the likeliest others."""
+        logits = self.generator.of_all_nodes(cluster_logits)
+        probabilities = torch.sigmoid(logits.float()).cpu().numpy()
+        clusters = hardest_clusters(probabilities, true_clusters, self.beam)
         children = self.tree.children[1]
-        widest = distributed.most
-        found = candidates_of(clusters, children, relevant, self.overflow, self.pads, widest)
-        texts, places = np.nonzero(found.counts & self._is_mine(found.labels))
+        width = distributed.largest
+        found = candidates_of(clusters, children, relevant, self.overflow, self.pads, width)
+        texts, places = (found.counts & self._is_own(found.labels)).nonzero()
         on = vectors.device
         targets = torch.from_numpy(found.relevant[texts, places]).to(on).float()
-        labels = torch.from_numpy(found.labels[texts, places].astype(np.int64)).to(on)
-        total = bce(self.label_logits(vectors, torch.from_numpy(texts).to(on), labels), targets)
+        labels = torch.from_numpy(found.labels[texts, places].astype("int64")).to(on)
+        loss = bce(self.label_logits(vectors, torch.from_numpy(texts).to(on), labels), targets)
         if not self.mean:
-            return total
-        counted = int(found.counts.sum())
-        texts_in_all = len(vectors)
-        if self.mine is None:  # else all processes have all texts here
-            counted = distributed.summed(counted)
-            texts_in_all = distributed.summed(texts_in_all)
-        return total * texts_in_all / counted
+            return loss
+        n_candidates = int(found.counts.sum())
+        n_texts = len(vectors)
+        if self.shard_rows is None:  # else all processes have all texts here
+            n_candidates = distributed.total(n_candidates)
+            n_texts = distributed.total(n_texts)
+        return loss * n_texts / n_candidates
 
-    def _is_mine(self, labels: Ints) -> Array:
-        mine = self.mine or slice(0, self.tree.label_count)
-        inside: Array = (labels >= mine.start) & (labels < mine.stop)
+    def _is_own(self, labels: Ints) -> Array:
+        own = self.shard_rows or slice(0, self.tree.label_count)
+        inside: Array = (labels >= own.start) & (labels < own.stop)
         return inside
 
     def label_logits(self, vectors: Tensor, texts: Tensor, labels: Tensor) -> Tensor:
@@ -109,7 +99,7 @@ class TwoLevel(nn.Module):
         narrow = self.bottleneck(vectors)
         narrow = torch.sigmoid(narrow) if self.sigmoid else narrow
         rows, places = torch.unique(labels, return_inverse=True)
-        table = narrow @ self.labels(rows - (self.mine.start if self.mine else 0)).T
+        table = narrow @ self.labels(rows - (self.shard_rows.start if self.shard_rows else 0)).T
         logits: Tensor = table.flatten().gather(0, texts * len(rows) + places)
         return logits
 
@@ -117,12 +107,12 @@ class TwoLevel(nn.Module):
         """At first the generator gives every text each cluster's frequency."""
         self.generator.start_at_frequency(counts, texts)
 
-    def scorers(self, part: int = 0) -> tuple[DenseScorer, ...]:
-        """The finished layers of both levels; labels read the vector of encoder number `part`."""
+    def scorers(self) -> tuple[DenseScorer, ...]:
+        """The finished layers of both levels."""
         narrow = Bottleneck(
             array(self.bottleneck.weight), array(self.bottleneck.bias), self.sigmoid
         )
-        dim = narrow.weights.shape[1]
-        rows = self.labels.weight if self.mine is None else label_shards.whole(self.labels.weight)
-        labels = DenseScorer(array(rows), None, narrow, part * dim, (part + 1) * dim)
+        own = self.labels.weight
+        rows = own if self.shard_rows is None else distributed.gathered(own)
+        labels = DenseScorer(array(rows), None, narrow, 0, narrow.weights.shape[1])
         return (self.generator.scorer(), labels)

@@ -1,1 +1,1 @@
-"""The training loop and what it needs: optimiser, schedule, averaging, checkpoints, log."""
+"""The training loop and what it needs: optimizer, schedule, averaging, checkpoints, log."""

@@ -1,4 +1,4 @@
-"""Averaging of weights (SWA): the mean of many moments is often better than the last one."""
+"""Stochastic weight averaging (SWA): the mean of many snapshots is often better than the last."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 
 class Average:
-    """The running mean of a net's learned weights; swapped in where it is to be used."""
+    """The running mean of a net's trainable weights; swapped in where it is to be used."""
 
     def __init__(self, net: nn.Module) -> None:
         self.net = net
@@ -20,7 +20,7 @@ class Average:
     def add(self) -> None:
         """The weights as they are now enter the mean."""
         self.count += 1
-        for name, weights in learned(self.net):
+        for name, weights in trainable(self.net):
             if self.count == 1:
                 self.mean[name] = weights.detach().clone()
             else:
@@ -28,30 +28,24 @@ class Average:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Inside, the net has the mean as its weights; without any moment, its own."""
-        if not self.count:
-            yield
-            return
-        self._swap()
+        """Inside, the net has the mean as its weights; without any snapshot, its own."""
+        self.apply()
         try:
             yield
         finally:
-            self._swap()
-
-    def keep(self) -> None:
-        """The net has the mean from here on."""
-        if self.count:
-            self._swap()
+            self.apply()
 
     @torch.no_grad()
-    def _swap(self) -> None:
-        for name, weights in learned(self.net):
-            mine = self.mean[name]
-            self.mean[name] = weights.detach().clone()
-            weights.copy_(mine)
+    def apply(self) -> None:
+        """Swap the net's weights and their mean, if there is any."""
+        if self.count:
+            for name, weights in trainable(self.net):
+                mean = self.mean[name]
+                self.mean[name] = weights.detach().clone()
+                weights.copy_(mean)
 
 
-def learned(net: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
+def trainable(net: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
     """The parameters that training changes."""
     for name, parameter in net.named_parameters():
         if parameter.requires_grad:

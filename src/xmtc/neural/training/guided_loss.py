@@ -1,110 +1,86 @@
-"""GuidedTask: GUDN's two guides beside the loss of an output layer. Only training knows of them."""
+"""GUDN's guides: label texts pass through the encoder too and add two losses to a text's own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from xmtc.core.arrays import Csr, Longs
 from xmtc.neural import distributed
-from xmtc.neural.batches.layout import Batch, thinned
+from xmtc.neural.batches.token_layout import Batch
+from xmtc.neural.distributed import Share
 from xmtc.neural.encoders.text_encoder import TextEncoder
-from xmtc.neural.settings import GuideConfig, TrainingConfig
-from xmtc.neural.training.label_texts import LabelSide, OneHotSide, Reading
+from xmtc.neural.heads.two_level import TwoLevel
+from xmtc.neural.settings import GuideConfig
+from xmtc.neural.training.label_texts import LabelReader, OneHotReader, Reading
 from xmtc.neural.training.task import LabelTask, Net, head_loss
 
 
 @dataclass(frozen=True)
-class GuidedTask:
-    """A LabelTask whose texts are compared with what their labels say."""
+class GuidedLoss:
+    """The loss on texts, on their label texts, and of the distance between both vectors."""
 
-    task: LabelTask
-    side: LabelSide
+    labels: LabelReader
     guides: GuideConfig
-    details: dict[str, float] = field(default_factory=dict)  # of the last batch, by text
 
-    def __post_init__(self) -> None:
-        if isinstance(self.side, OneHotSide):
-            self.net.add_module("one_hot", self.side.network)  # it is taught and kept with the rest
-
-    @property
-    def net(self) -> Net:
-        """Everything that learns."""
-        net: Net = self.task.net
-        return net
-
-    @property
-    def config(self) -> TrainingConfig:
-        """How it learns."""
-        return self.task.config
-
-    @property
-    def relevant(self) -> Csr:
-        """(texts, labels)"""
-        return self.task.relevant
-
-    @property
-    def parts(self) -> Mapping[str, tuple[nn.Module, float]]:
-        """Those of the task, and the network of the one-hot ablation."""
-        if isinstance(self.side, OneHotSide):
-            return {
-                **self.task.parts,
-                "one_hot": (self.side.network, self.config.optimizer.head_lr),
-            }
-        return self.task.parts
-
-    def batches(self, epoch: int) -> Sequence[Longs]:
-        """As without guides."""
-        return self.task.batches(epoch)
-
-    def measure(self) -> dict[str, float]:
-        """As without guides."""
-        return self.task.measure()
-
-    def loss(self, rows: Longs) -> Tensor:
+    def __call__(self, task: LabelTask, share: Share) -> Tensor:
         """Summed over these texts."""
-        source = self.task.source
-        guides = self.guides.published
-        batch = thinned(source.batch(rows), self.config.published.token_fraction)
-        text = self._read(source.encoder, batch)
-        labels = self.side(rows, self._read)
-        seen = self.net.dropout(text.vectors)
-        losses = {"text": self._head_loss(rows, seen)}
-        if guides.link_weight:
-            # Candidates, where not all labels are, are those of the text itself.
-            losses["link"] = self._head_loss(rows, self.net.dropout(labels.vectors), seen.detach())
-        if guides.feature_weight:
-            losses["feature"] = self._feature_loss(rows, text, labels)
-        for name, loss in losses.items():
-            self.details[f"{name}_loss"] = float(loss.detach()) / len(rows)
-        weighed = [getattr(guides, f"{name}_weight") * loss for name, loss in losses.items()]
-        return torch.stack(weighed).sum()
+        net = task.net
+        published = self.guides.published
 
-    def _read(self, encoder: TextEncoder, batch: Batch) -> Reading:
+        def read(encoder: TextEncoder, batch: Batch) -> Reading:
+            return self._read(net, encoder, batch)
+
+        text = read(task.source.encoder, task.batch(share.rows))
+        labels = self.labels(share.rows, read)
+        vectors = net.dropout(text.vectors)
+
+        def of_head(*inputs: Tensor) -> Tensor:
+            return head_loss(net.head, share, inputs, task.relevant, task.config)
+
+        losses = {"text": of_head(vectors)}
+        if published.link_weight:
+            # Candidates, where not all labels are, are those of the text itself.
+            chosen_by = [vectors.detach()] if isinstance(net.head, TwoLevel) else []
+            losses["link"] = of_head(net.dropout(labels.vectors), *chosen_by)
+        if published.feature_weight:
+            losses["feature"] = self._feature_loss(task, share, text, labels)
+        for name, loss in losses.items():
+            task.details[f"{name}_loss"] = float(loss.detach()) / len(share.rows)
+        weighted = [getattr(published, f"{name}_weight") * loss for name, loss in losses.items()]
+        return torch.stack(weighted).sum()
+
+    def _read(self, net: Net, encoder: TextEncoder, batch: Batch) -> Reading:
         if self.guides.needs_pooler:
             vectors, features = encoder.with_pooled(batch)
-            return Reading(self.net.standardised(vectors), features)
-        vectors = self.net.standardised(encoder(batch))
+            return Reading(net.standardized(vectors), features)
+        vectors = net.standardized(encoder(batch))
         return Reading(vectors, vectors)
 
-    def _head_loss(self, rows: Longs, *vectors: Tensor) -> Tensor:
-        return head_loss(self.net.head, rows, vectors, self.relevant, self.config)
-
-    def _feature_loss(self, rows: Longs, text: Reading, labels: Reading) -> Tensor:
-        """A text without labels is drawn nowhere."""
-        drawn = np.diff(self.relevant.indptr)[rows] > 0
-        places = torch.from_numpy(np.flatnonzero(drawn))
+    def _feature_loss(
+        self, task: LabelTask, share: Share, text: Reading, labels: Reading
+    ) -> Tensor:
+        """A text without labels has none."""
+        has_labels = np.diff(task.relevant.indptr)[share.counted(share.rows)] > 0
+        places = torch.from_numpy(np.flatnonzero(has_labels))
         pairs = text.features[places], labels.features[places]
         if self.guides.published.distance == "paper":
             # The loop divides by the texts, as the paper does; a cross-entropy that is summed over
-            # texts there is not divided, so that the distance is divided twice beside it.
-            batch = 1 if self.net.head.mean else len(rows) * distributed.count()
-            return half_square(*pairs) * (int(drawn.sum()) / batch)
-        return mean_square(*pairs) * int(drawn.sum())
+            # texts there is not divided, so that the distance is divided twice next to it.
+            batch = 1 if task.net.head.mean else len(share.rows) * distributed.count()
+            return half_square(*pairs) * (int(has_labels.sum()) / batch)
+        return mean_square(*pairs) * int(has_labels.sum())
+
+
+def guided(task: LabelTask, labels: LabelReader, guides: GuideConfig) -> LabelTask:
+    """The task with guides; the network of the one-hot ablation is trained with the rest."""
+    task = replace(task, loss_function=GuidedLoss(labels, guides))
+    if not isinstance(labels, OneHotReader):
+        return task
+    task.net.add_module("one_hot", labels.network)  # checkpoints contain it
+    return replace(task, more_parts={"one_hot": (labels.network, task.config.optimizer.head_lr)})
 
 
 def half_square(texts: Tensor, labels: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The label side of a training: the labels of a text, as one label text or as a vector of ones."""
+"""Readers of a text's labels for GUDN: as one label text, or as a one-hot vector."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from xmtc.core.arrays import Csr, Longs, row_of_each_entry
-from xmtc.neural.batches.layout import Batch
-from xmtc.neural.batches.tokens import Cut, tokenise, tokenised
+from xmtc.neural.batches.token_layout import Batch
+from xmtc.neural.batches.tokens import Cut, cached_tokens, tokenize
 from xmtc.neural.devices import device
-from xmtc.neural.encoders.frozen import Source, beside
+from xmtc.neural.encoders.frozen import BatchSource, source_of_others
 from xmtc.neural.encoders.text_encoder import TextEncoder
 from xmtc.neural.settings import GuideConfig
 
@@ -36,7 +36,7 @@ class Reading(NamedTuple):
 Read = Callable[[TextEncoder, Batch], Reading]
 
 
-class LabelSide(Protocol):
+class LabelReader(Protocol):
     """Reads the labels of texts."""
 
     def __call__(self, rows: Longs, read: Read) -> Reading:
@@ -45,41 +45,41 @@ class LabelSide(Protocol):
 
 @dataclass(frozen=True)
 class SetTexts:
-    """Every distinct set of labels has one text, tokenised once; a batch reads each set once."""
+    """Each distinct set of labels has one text, tokenized once; a batch reads each set once."""
 
-    source: Source
+    source: BatchSource
     set_of: Longs  # (texts,)
 
     def __call__(self, rows: Longs, read: Read) -> Reading:
-        """See `LabelSide`."""
+        """See `LabelReader`."""
         sets, places = np.unique(self.set_of[rows], return_inverse=True)
         return read(self.source.encoder, self.source.batch(sets)).at(torch.from_numpy(places))
 
 
 @dataclass(frozen=True)
 class ShuffledTexts:
-    """The same in an order of labels that is drawn each time. Nothing of it can be kept."""
+    """The same in an order of labels that is drawn each time. Nothing of it can be cached."""
 
     encoder: TextEncoder  # all of it: what frozen layers make depends on the order
-    said: Sequence[str]  # by each label
+    label_texts: Sequence[str]  # of each label
     relevant: Csr  # (texts, labels)
     cut: Cut
 
     def __call__(self, rows: Longs, read: Read) -> Reading:
-        """See `LabelSide`."""
+        """See `LabelReader`."""
         texts = [self._text(row) for row in rows]
-        tokens = tokenise(texts, self.encoder.tokenizer, self.cut)
+        tokens = tokenize(texts, self.encoder.tokenizer, self.cut)
         batch = self.encoder.layout.batch(tokens, np.arange(len(rows))).to(device())
         return read(self.encoder, batch)
 
     def _text(self, row: int) -> str:
         labels = labels_of(self.relevant, row)
-        drawn = torch.randperm(len(labels))  # torch's chance is in checkpoints
-        return " ".join(self.said[labels[place]] for place in drawn.tolist())
+        drawn = torch.randperm(len(labels))  # by PyTorch, whose generator is in checkpoints
+        return " ".join(self.label_texts[labels[place]] for place in drawn.tolist())
 
 
 class OneHot(nn.Module):
-    """The paper's ablation: instead of what labels say, only which they are."""
+    """The paper's ablation: instead of label texts, only which labels they are."""
 
     def __init__(self, labels: int, dim: int, width: int | None) -> None:
         """width: of the features, where they are not the vectors."""
@@ -102,34 +102,34 @@ class OneHot(nn.Module):
 
 
 @dataclass(frozen=True)
-class OneHotSide:
+class OneHotReader:
     """Which labels a text has, through a small network."""
 
     network: OneHot
     relevant: Csr  # (texts, labels)
 
     def __call__(self, rows: Longs, read: Read) -> Reading:
-        """See `LabelSide`."""
+        """See `LabelReader`."""
         reading: Reading = self.network(self.relevant[rows])
         return reading
 
 
-def text_side(
-    source: Source,
+def label_text_reader(
+    source: BatchSource,
     encoder: TextEncoder,
-    said: Sequence[str],
+    label_texts: Sequence[str],
     relevant: Csr,
     config: GuideConfig,
     cache: Path,
-) -> LabelSide:
-    """What the labels say, read by the encoder of which the source has the trained part."""
+) -> LabelReader:
+    """Label texts, read by the encoder whose trainable part the source has."""
     cut = label_cut(encoder, config)
     if config.published.order == "shuffled":
-        return ShuffledTexts(encoder, said, relevant, cut)
+        return ShuffledTexts(encoder, label_texts, relevant, cut)
     set_of, first = distinct_sets(relevant)
-    texts = [" ".join(said[label] for label in labels_of(relevant, row)) for row in first]
-    tokens = tokenised(texts, encoder.tokenizer, cut, cache)
-    return SetTexts(beside(source, encoder, tokens, cache), set_of)
+    texts = [" ".join(label_texts[label] for label in labels_of(relevant, row)) for row in first]
+    tokens = cached_tokens(texts, encoder.tokenizer, cut, cache)
+    return SetTexts(source_of_others(source, encoder, tokens, cache), set_of)
 
 
 def label_cut(encoder: TextEncoder, config: GuideConfig) -> Cut:

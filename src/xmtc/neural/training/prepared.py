@@ -1,4 +1,4 @@
-"""Prepared: an encoder and its tokenised texts, ready for fine-tuning."""
+"""Prepared: an encoder and its tokenized texts, ready for fine-tuning."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from typing import Any
 
 from xmtc.core.arrays import Array, Csr
 from xmtc.core.run import Run
-from xmtc.neural.batches.tokens import Tokens, tokenised
-from xmtc.neural.devices import device
-from xmtc.neural.encoders.frozen import Source, digest_of, source_of
+from xmtc.neural.batches.tokens import Tokens, cached_tokens
+from xmtc.neural.devices import Rng, device
+from xmtc.neural.encoders.frozen import BatchSource, digest_of, source_of
 from xmtc.neural.encoders.make import make_encoder
 from xmtc.neural.encoders.text_encoder import TextEncoder
 from xmtc.neural.encoders.vectors import text_vectors
 from xmtc.neural.heads.dense_scorer import Standard
 from xmtc.neural.settings import Encoder, TrainingConfig
-from xmtc.neural.training.guided_loss import GuidedTask
 from xmtc.neural.training.head_warmup import warm_up_head
 from xmtc.neural.training.loop import fit
 from xmtc.neural.training.task import LabelTask, Net
@@ -24,29 +23,31 @@ from xmtc.neural.training.task import LabelTask, Net
 
 @dataclass(frozen=True)
 class Prepared:
-    """An encoder and its texts."""
+    """An encoder and the training texts as it reads them."""
 
     encoder: TextEncoder
-    tokens: Tokens
-    source: Source  # batches of the tokens, as the part of the encoder that learns reads them
-    vectors: Array | None  # (texts, dim) of the untaught encoder, where somebody wants them
-    standard: Standard | None  # what output layers' vectors are brought to
+    tokens: Tokens  # of the texts
+    source: BatchSource  # their batches, as the trainable part of the encoder reads them
+    vectors: Array | None  # (texts, dim) before fine-tuning; None: neither warm-up nor standard
+    standard: Standard | None  # to which output layers' inputs are brought; None: read as they are
     training: TrainingConfig
     run: Run
-    key: str  # of settings and data: an unfinished training with this key goes on
+    key: str  # fingerprint of settings and data: a checkpoint with this key is resumed
+    rng: Rng
 
     def task(
         self, head: Any, relevant: Csr, dropout: float, measure: Callable[[], dict[str, float]]
     ) -> LabelTask:
-        """Encoder and output layer, to be taught together."""
+        """Encoder and output layer, to be trained together."""
         net = Net(self.source.encoder, head, dropout, self.standard).to(device())
         return LabelTask(net, self.source, relevant, self.training, measure)
 
-    def second(self, encoder: TextEncoder) -> Prepared:
-        """The same texts for a second training: read by an encoder that was taught already."""
-        same = encoder is self.encoder
+    def with_encoder(self, encoder: TextEncoder) -> Prepared:
+        """The same texts for a second training, of an encoder that is already fine-tuned."""
         precision = self.training.precision
-        source = self.source if same else source_of(encoder, self.tokens, self.run.cache, precision)
+        source = self.source
+        if encoder is not self.encoder:
+            source = source_of(encoder, self.tokens, self.run.cache, precision)
         key = f"{self.key}-second-{digest_of(encoder)[:16]}"  # a cache may outlive this training
         vectors = None if self.vectors is None else text_vectors(source, self.run.cache)
         return replace(self, encoder=encoder, source=source, vectors=vectors, key=key)
@@ -58,26 +59,30 @@ def prepare(
     training: TrainingConfig,
     run: Run,
     key: str,
-    standardise: bool = False,
+    rng: Rng,
+    *,
+    corpus: str | None = None,
+    standardize: bool = False,
     pooler: bool = False,
 ) -> Prepared:
-    """Make the encoder and read the texts with what of it is frozen.
+    """Make the encoder and read the texts with its frozen layers.
 
-    pooler: keep the encoder's own, although its vector is made without it.
+    corpus: fingerprint of the texts; without it they are hashed here.
+    pooler: load the encoder's own, although its vector is made without it.
     """
-    encoder = make_encoder(texts, encoder_config, pooler)
+    encoder = make_encoder(texts, encoder_config, pooler, rng)
     key = f"{key[:16]}-{digest_of(encoder)[:16]}"  # with another encoder it is another training
-    tokens = tokenised(texts, encoder.tokenizer, encoder.cut, run.cache)
+    tokens = cached_tokens(texts, encoder.tokenizer, encoder.cut, run.cache, corpus)
     source = source_of(encoder, tokens, run.cache, training.precision)
-    wanted = (standardise or training.head.warmup_epochs > 0) and len(texts) > 0
-    vectors = text_vectors(source, run.cache) if wanted else None
-    standard = Standard.of(vectors) if standardise and vectors is not None else None
-    return Prepared(encoder, tokens, source, vectors, standard, training, run, key)
+    vectors = None
+    if (standardize or training.head.warmup_epochs > 0) and len(texts):
+        vectors = text_vectors(source, run.cache)
+    standard = Standard.of(vectors) if standardize and vectors is not None else None
+    return Prepared(encoder, tokens, source, vectors, standard, training, run, key, rng)
 
 
-def fine_tune(lesson: Prepared, task: LabelTask | GuidedTask) -> None:
-    """The output layer alone first, then everything, each as long as the settings say."""
-    training = lesson.training
-    if lesson.vectors is not None and training.head.warmup_epochs:
-        warm_up_head(task, lesson.vectors, lesson.key, lesson.run)
-    fit(task, training, lesson.key, lesson.run)
+def fine_tune(prepared: Prepared, task: LabelTask) -> None:
+    """Warm up the output layer alone, then train everything, each as long as the settings say."""
+    if prepared.vectors is not None and prepared.training.head.warmup_epochs:
+        warm_up_head(task, prepared.vectors, prepared.key, prepared.run, prepared.rng)
+    fit(task, prepared.training, prepared.key, prepared.run, prepared.rng)

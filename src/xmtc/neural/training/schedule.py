@@ -23,9 +23,8 @@ def constant(total: int, warmup: int = 0) -> Schedule:
     return lambda step: step / warmup if step < warmup else 1.0
 
 
-# A plateau's rates stay until validations stop getting better; then the loop lowers them.
+# On a plateau, validations without improvement, the loop reduces the rates.
 SCHEDULES = {"linear": linear, "constant": constant, "plateau": constant}
-PATIENCE = 10  # validations without a better one before rates fall
-# to this share of what they were, and how far in all
-FALL = 0.1
-LEAST = 0.01
+PATIENCE = 10  # validations without improvement before learning rates are reduced
+REDUCTION = 0.1  # factor of each reduction
+MINIMUM = 0.01  # factor of all reductions together

@@ -1,9 +1,9 @@
-"""LabelTask: texts and their labels, an encoder and an output layer, ready for the loop."""
+"""Tasks: a net with its training texts and its loss, ready for the training loop."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -11,79 +11,88 @@ from torch import Tensor, nn
 
 from xmtc.core.arrays import Csr, Longs, as_csr
 from xmtc.neural.batches.grouping import shuffled_batches
-from xmtc.neural.batches.layout import thinned
+from xmtc.neural.batches.token_layout import thinned
 from xmtc.neural.devices import device
-from xmtc.neural.encoders.frozen import Source
+from xmtc.neural.distributed import Share, gathered_batch
+from xmtc.neural.encoders.frozen import BatchSource
 from xmtc.neural.heads.dense_scorer import Standard
-from xmtc.neural.label_shards import texts_of_all
 from xmtc.neural.settings import TrainingConfig
+
+Parts = Mapping[str, tuple[nn.Module, float]]  # name -> module and its learning rate
 
 
 class Net(nn.Module):
-    """An encoder, its vectors brought to a standard, dropout, an output layer."""
+    """An encoder, the standardization of its vectors, dropout, and an output layer."""
 
     def __init__(
         self, encoder: nn.Module, head: nn.Module, dropout: float, standard: Standard | None = None
     ) -> None:
         super().__init__()
-        self.encoder = encoder
-        self.head = head
+        self.encoder: Any = encoder
+        self.head: Any = head
         self.dropout = nn.Dropout(dropout)
         self.center = None if standard is None else torch.from_numpy(standard.center).to(device())
         self.spread = 1.0 if standard is None else standard.spread
 
-    def standardised(self, vectors: Tensor) -> Tensor:
+    def standardized(self, vectors: Tensor) -> Tensor:
         """(texts, dim) as the output layer reads them."""
         return vectors if self.center is None else (vectors - self.center) / self.spread
 
 
+def text_loss(task: LabelTask, share: Share) -> Tensor:
+    """The output layer's loss on text vectors."""
+    net = task.net
+    vectors = net.dropout(net.standardized(net.encoder(task.batch(share.rows))))
+    return head_loss(net.head, share, [vectors], task.relevant, task.config)
+
+
 @dataclass(frozen=True)
 class LabelTask:
-    """The head has `loss(vectors, relevant)`, summed over the texts."""
+    """Encoder and output layer, trained on texts and their labels."""
 
-    net: Any
-    source: Source
+    net: Net
+    source: BatchSource
     relevant: Csr  # (texts, labels)
     config: TrainingConfig
-    measure: Callable[[], dict[str, float]]
-    chooser: Source | None = None  # a frozen encoder whose vectors choose the negatives
+    measure: Callable[[], dict[str, float]]  # validation metrics; empty without validation texts
+    loss_function: Callable[[LabelTask, Share], Tensor] = text_loss  # summed over the texts
+    more_parts: Parts = field(default_factory=dict)
+    details: dict[str, float] = field(default_factory=dict)  # of the last batch, for the log
 
     @property
-    def parts(self) -> Mapping[str, tuple[nn.Module, float]]:
-        """The encoder learns slowly, the output layer fast; parts of it may have their own rate."""
+    def parts(self) -> Parts:
+        """Encoder and output layer; a layer inside them may have a learning rate of its own."""
+        optimizer = self.config.optimizer
         return {
-            "encoder": (self.net.encoder, self.config.optimizer.encoder_lr),
-            **getattr(self.net.head, "slower", {}),
-            "head": (self.net.head, self.config.optimizer.head_lr),
+            "encoder": (self.net.encoder, optimizer.encoder_lr),
+            **getattr(self.net.head, "own_rates", {}),
+            "head": (self.net.head, optimizer.head_lr),
+            **self.more_parts,
         }
 
     def batches(self, epoch: int) -> Sequence[Longs]:
-        """Texts of like length together, in an order of the epoch's own."""
-        seed = [self.config.seed, epoch]
+        """Texts of similar length together, in an order of the epoch's own."""
         lengths = self.source.lengths * self.source.tokens.piece_counts
         config = self.config
+        seed = [config.seed, epoch]
         return shuffled_batches(lengths, config.batch_size, config.batch_tokens, seed)
 
-    def loss(self, rows: Longs) -> Tensor:
+    def loss(self, share: Share) -> Tensor:
         """Summed over these texts."""
-        others = () if self.chooser is None else (self._choosing_vectors(rows),)
-        batch = thinned(self.source.batch(rows), self.config.published.token_fraction)
-        vectors = [self.net.dropout(self.net.standardised(self.net.encoder(batch))), *others]
-        return head_loss(self.net.head, rows, vectors, self.relevant, self.config)
+        return self.loss_function(self, share)
 
-    @torch.no_grad()
-    def _choosing_vectors(self, rows: Longs) -> Tensor:
-        assert self.chooser is not None
-        vectors = self.chooser.encoder.eval()(self.chooser.batch(rows))
-        chosen_by: Tensor = self.net.standardised(vectors)
-        return chosen_by
+    def batch(self, rows: Longs) -> Any:
+        """These texts as the encoder reads them in training."""
+        return thinned(self.source.batch(rows), self.config.published.token_fraction)
 
 
 def head_loss(
-    head: Any, rows: Longs, vectors: Sequence[Tensor], relevant: Csr, config: TrainingConfig
+    head: Any, share: Share, vectors: Sequence[Tensor], relevant: Csr, config: TrainingConfig
 ) -> Tensor:
-    """Of these texts; where label rows are shared out, of those that other processes read too."""
+    """Of these texts; where label rows are sharded, of those that other processes read too."""
+    rows = share.counted(share.rows)
+    counted = [share.counted(each) for each in vectors]
     if config.published.shard_labels:
-        rows, vectors = texts_of_all(rows, *vectors)
-    loss: Tensor = head.loss(vectors[0], as_csr(relevant[rows]), *vectors[1:])
+        rows, counted = gathered_batch(rows, counted)
+    loss: Tensor = head.loss(counted[0], as_csr(relevant[rows]), *counted[1:])
     return loss

@@ -1,4 +1,4 @@
-"""Layout: where an encoder wants its special tokens, its padding and its CLS."""
+"""TokenLayout: where an encoder wants its special tokens, its padding and its CLS."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Layout:
+class TokenLayout:
     """`before` and `after` are ids around the text, each with its segment id."""
 
     before: tuple[int, ...] = ()
@@ -54,7 +54,7 @@ class Layout:
         return len(self.before) + len(self.after)
 
     @staticmethod
-    def of(tokenizer: Any) -> Layout:
+    def of(tokenizer: Any) -> TokenLayout:
         """What a Hugging Face tokenizer does, found out by letting it do it."""
         plain, whole = (
             tokenizer("the", add_special_tokens=special, return_token_type_ids=True)
@@ -66,7 +66,7 @@ class Layout:
         start = next(place for place in range(len(ids)) if ids[place : place + len(text)] == text)
         end = start + len(text)
         place = ids.index(tokenizer.cls_token_id) if tokenizer.cls_token_id in ids else 0
-        return Layout(
+        return TokenLayout(
             tuple(ids[:start]),
             tuple(ids[end:]),
             tuple(types[:start]),
