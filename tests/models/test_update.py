@@ -49,6 +49,14 @@ def test_a_label_can_be_added_by_its_text_alone(model):
     assert xmtc.predict(wider, [longer], k=1)[0][0][0] == "both signs"
 
 
+def test_labels_are_added_by_examples_and_by_text_at_once(model):
+    examples = xmtc.Dataset.of(["zebra stripes sign1a", "sign1a zebra"], [["zebra"], ["zebra"]])
+    wider = add_labels(model, examples, {"both signs": "sign5a sign6a"})
+    assert wider.labels.names[-2:] == ("zebra", "both signs")
+    assert wider.trained_on.label_counts[-2:].tolist() == [2, 0]
+    assert xmtc.predict(wider, ["sign5a sign6a"], k=1)[0][0][0] == "both signs"
+
+
 def test_a_label_without_a_text_is_learned_from_its_name(model):
     wider = add_labels(model, texts={"sign5a sign6a": ""})
     assert xmtc.predict(wider, ["sign5a sign6a kappa"], k=1)[0][0][0] == "sign5a sign6a"

@@ -67,7 +67,7 @@ def add_labels(
     if examples is None:
         relevant = as_csr(np.zeros((0, len(new)), np.float32))
     else:
-        relevant = _new_columns(examples.named_in(model.labels).relevant, len(model.labels))
+        relevant = _new_columns(examples, model.labels, len(new))
     # Examples are no training texts, and no label has more texts than there are.
     counts = np.minimum(label_counts(relevant), model.trained_on.texts)
     counts = np.concatenate([model.trained_on.label_counts, counts])
@@ -163,7 +163,7 @@ def _features(tree: LinearTree, inputs: Inputs) -> Csr:
 def _with_places(tree: LinearTree, new: Dataset, names: tuple[str, ...]) -> LinearTree:
     """The tree with labels that have a leaf, but no classifier yet."""
     features = _features(tree, new.inputs)
-    relevant = _new_columns(new.named_in(tree.labels).relevant, len(tree.labels))
+    relevant = _new_columns(new, tree.labels, len(names))
     _warn_of_unknown(features, relevant, names)
     beam = tree.config.beam
     forests = (with_places(forest, features, relevant, beam) for forest in tree.forests)
@@ -206,10 +206,10 @@ def _linear_tree(model: Model) -> LinearTree:
     return model
 
 
-def _new_columns(relevant: Csr, known: int) -> Csr:
-    """(texts, new labels): the columns after those of the labels that the model has."""
-    columns = relevant[:, known:]
-    return csr(columns.data, columns.indices, columns.indptr, relevant.shape[1] - known)
+def _new_columns(dataset: Dataset, known: LabelSpace, count: int) -> Csr:
+    """(texts, new labels), those of the data set first, then others that have no text in it."""
+    columns = dataset.named_in(known).relevant[:, len(known) :]
+    return csr(columns.data, columns.indices, columns.indptr, count)
 
 
 def _examples(
