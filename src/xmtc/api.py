@@ -51,6 +51,15 @@ class Explanation:
     score: float
     path: tuple[Evidence, ...]
 
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        steps = [
+            {"bias": each.bias, "margin": each.margin, "terms": [list(term) for term in each.terms]}
+            for each in self.path
+        ]
+        by = {"by": self.path[-1].by} if self.path[-1].by else {}
+        return {"label": self.label, "score": self.score, **by, "path": steps}
+
 
 def train(
     kind: str,

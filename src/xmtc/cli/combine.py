@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from xmtc.cli.data_options import read, reading_options
 from xmtc.cli.output import counted, json_option, megabytes, print_json, print_table
 from xmtc.core.errors import ConfigError
+from xmtc.models.ensemble.combine import How
 
 if TYPE_CHECKING:
     from xmtc.models.ensemble.combine import LearnedWeights
-
-HOWS = ("average", "logit", "sigmoid", "softmax", "rank_average", "round_robin")
 
 
 @click.command("combine")
@@ -23,7 +22,7 @@ HOWS = ("average", "logit", "sigmoid", "softmax", "rank_average", "round_robin")
     "--how",
     default="average",
     show_default=True,
-    type=click.Choice(HOWS),
+    type=click.Choice(get_args(How)),
     help="How the members' rankings become one.",
 )
 @click.option(
@@ -89,7 +88,15 @@ def command(
         "bytes": size,
     }
     if as_json:
-        print_json(result | (_plain(found, models, settings.metric) if found else {}))
+        if found:
+            result |= {
+                "weights": dict(zip(models, found.weights, strict=True)),
+                "metric": settings.metric,
+                "alone": dict(zip(models, found.alone, strict=True)),
+                "equal_weights": found.equal,
+                "these_weights": found.figure,
+            }
+        print_json(result)
         return
     if found:
         _print(found, models, settings.metric)
@@ -98,16 +105,6 @@ def command(
         f"{counted(len(combined.labels), 'label')} by {settings.how}; saved {megabytes(size)} to "
         f"{out}"
     )
-
-
-def _plain(found: LearnedWeights, models: tuple[str, ...], metric: str) -> dict[str, Any]:
-    return {
-        "weights": dict(zip(models, found.weights, strict=True)),
-        "metric": metric,
-        "alone": dict(zip(models, found.alone, strict=True)),
-        "equal_weights": found.equal,
-        "these_weights": found.figure,
-    }
 
 
 def _print(found: LearnedWeights, models: tuple[str, ...], metric: str) -> None:

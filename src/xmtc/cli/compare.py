@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from xmtc.cli.data_options import read, reading_options
 from xmtc.cli.output import json_option, print_json, print_table
 from xmtc.core.errors import ConfigError
+from xmtc.evaluation.propensity import Family
 
 if TYPE_CHECKING:
     from xmtc.evaluation.comparison import Comparison
@@ -39,7 +40,7 @@ NOTHING = ["–"]  # the recall of labels of which there are none to find
     "--family",
     default="default",
     show_default=True,
-    type=click.Choice(["default", "wikipedia", "amazon"]),
+    type=click.Choice(get_args(Family)),
     help="Propensity constants of PSP, by the kind of data set.",
 )
 @click.option(

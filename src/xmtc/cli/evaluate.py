@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from xmtc.cli.data_options import about, read, reading_options
 from xmtc.cli.output import int8_option, json_option, print_json, print_table
+from xmtc.evaluation.propensity import Family
 
 SHOWN = ("P", "R", "nDCG", "PSP", "PSnDCG", "RP", "coverage")
 
@@ -23,7 +24,7 @@ SHOWN = ("P", "R", "nDCG", "PSP", "PSnDCG", "RP", "coverage")
     "--family",
     default="default",
     show_default=True,
-    type=click.Choice(["default", "wikipedia", "amazon"]),
+    type=click.Choice(get_args(Family)),
     help="Propensity constants of PSP, by the kind of data set.",
 )
 @click.option(
@@ -51,10 +52,11 @@ def command(
 ) -> None:
     """Rank the labels of DATA with MODEL and compare with the truth. Figures are percent."""
     from xmtc import api
+    from xmtc.data.formats.xc_split import read_filter_pairs
 
     loaded = api.load(model, int8)
     dataset = read(data, split, **reading)
-    pairs = _filter_pairs(filter_file) if filter_file else None
+    pairs = read_filter_pairs(filter_file) if filter_file else None
     options = {"threshold": threshold, "resamples": resamples, "family": family}
     started = time.perf_counter()
     with about(data):
@@ -67,12 +69,6 @@ def command(
         return
     _print_metrics(report.metrics, report.settings.ks, report.texts, report.intervals)
     _print_bands(report)
-
-
-def _filter_pairs(path: str) -> Any:
-    from xmtc.data.formats.xc_split import read_filter_pairs
-
-    return read_filter_pairs(path)
 
 
 def _print_metrics(metrics: dict[str, float], ks: Any, texts: int, intervals: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import click
 
@@ -32,7 +31,7 @@ def command(model: str, text: str, k: int, whole_path: bool, as_json: bool) -> N
 
     explanations = api.explain(api.load(model), text, k)
     if as_json:
-        print_json([_plain(explanation) for explanation in explanations])
+        print_json([explanation.to_dict() for explanation in explanations])
         return
     for explanation in explanations:
         click.secho(f"{printable(explanation.label)}  {explanation.score:.3f}", bold=True, nl=False)
@@ -48,19 +47,6 @@ def command(model: str, text: str, k: int, whole_path: bool, as_json: bool) -> N
             click.echo(f"  {words}; without any word {evidence.bias:+.2f}\n")
 
 
-def _plain(explanation: Any) -> dict[str, Any]:
-    steps = [
-        {
-            "bias": evidence.bias,
-            "margin": evidence.margin,
-            "terms": [list(t) for t in evidence.terms],
-        }
-        for evidence in explanation.path
-    ]
-    by = {"by": explanation.path[-1].by} if explanation.path[-1].by else {}
-    return {"label": explanation.label, "score": explanation.score, **by, "path": steps}
-
-
 def _highlighted(text: str, weights: dict[str, float]) -> str:
     """The text with the words that have a weight in colour; the strongest are bold."""
     single: dict[str, float] = {}
@@ -69,7 +55,7 @@ def _highlighted(text: str, weights: dict[str, float]) -> str:
             single[word] = single.get(word, 0.0) + weight
     words = {word.lower() for word in re.findall(r"\w+", text)}
     parts = {term: weight for term, weight in single.items() if term.lower() not in words}
-    most = max(map(abs, single.values()), default=0.0)
+    largest = max(map(abs, single.values()), default=0.0)
 
     def colour(match: re.Match[str]) -> str:
         word = match[0].lower()
@@ -78,7 +64,7 @@ def _highlighted(text: str, weights: dict[str, float]) -> str:
         if not weight:
             return match[0]
         return click.style(
-            match[0], fg="green" if weight > 0 else "red", bold=abs(weight) > most / 2
+            match[0], fg="green" if weight > 0 else "red", bold=abs(weight) > largest / 2
         )
 
     return re.sub(r"\w+", colour, printable(text))

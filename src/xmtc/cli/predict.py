@@ -74,7 +74,9 @@ def command(
     for lines in source:
         read = [_read(line, place + i, file, column) for i, line in enumerate(lines, 1)]
         place += len(lines)
-        good = [item["text"] for item in _until_bad(read, skip_bad) if "text" in item]
+        # Without --skip-bad, what comes before the first bad line is still answered.
+        until_bad = read if skip_bad else takewhile(lambda item: "error" not in item, read)
+        good = [item["text"] for item in until_bad if "text" in item]
         answers = iter(api.predict(loaded, good, k, threshold, only=only or None, exclude=exclude))
         for item in read:
             if "error" in item and not skip_bad:
@@ -82,11 +84,6 @@ def command(
             named = next(answers) if "text" in item else []
             _print_json(item, named) if as_json else _print_table(item, named)
         sys.stdout.flush()
-
-
-def _until_bad(read: list[dict[str, Any]], skip_bad: bool) -> Iterator[dict[str, Any]]:
-    """What is to be answered: all, or what comes before the first bad line."""
-    return iter(read) if skip_bad else takewhile(lambda item: "error" not in item, read)
 
 
 def _batches(file: str, column: str | None) -> Iterator[list[bytes]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from importlib.metadata import PackageNotFoundError, version
 
 import click
 
@@ -17,18 +18,13 @@ PARTS = ("numpy", "scipy", "numba", "safetensors", "torch", "transformers")
 def command(as_json: bool) -> None:
     """Print the version of xmtc and of what it runs on: paste it into bug reports."""
     known = {"xmtc": VERSION, "python": platform.python_version()}
-    known |= {part: _version(part) for part in PARTS}
+    for part in PARTS:
+        try:
+            known[part] = version(part)  # without importing it
+        except PackageNotFoundError:
+            known[part] = "not installed"
     if as_json:
         print_json(known)
     else:
         click.echo(f"xmtc {VERSION}")
         click.echo(", ".join(f"{name} {known[name]}" for name in ("python", *PARTS)))
-
-
-def _version(package: str) -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version(package)  # what is installed says so without being imported
-    except PackageNotFoundError:
-        return "not installed"
