@@ -14,11 +14,11 @@ from xmtc.cli.output import json_option, print_json, print_table
 
 KINDS = ("most_frequent", "linear_tree", "one_vs_all", "lightxml")
 AVERAGED = ("linear_tree", "lightxml")  # if both are shown, so is their average
-# What fits into some minutes on two cores: the first words only, little of the encoder learns.
+# For a few minutes on two cores: the first words only, one layer of the encoder is fine-tuned.
 SETTINGS: dict[str, dict[str, Any]] = {
     "lightxml": {
         "encoder": {"max_tokens": 24, "trainable_layers": 1},
-        "training": {"epochs": 1, "batch": 64},
+        "training": {"epochs": 1, "batch_size": 64},
     }
 }
 DIGITS = {"train s": 1, "ms/text": 3, "MB": 1}  # others 2
@@ -32,8 +32,8 @@ EXAMPLES = (
 
 
 @dataclass(frozen=True)
-class Tried:
-    """A model, what it says of the test texts, and the seconds that both took."""
+class DemoRow:
+    """A model, its ranking of the test texts, and the seconds that both took."""
 
     name: str
     model: Any
@@ -108,7 +108,7 @@ def _compile(kinds: tuple[str, ...], train: Any) -> None:
             advance(1)
 
 
-def _tried(kind: str, train: Any, test: Any) -> Tried:
+def _tried(kind: str, train: Any, test: Any) -> DemoRow:
     from xmtc import api
     from xmtc.core.ranking import rank_in_blocks
     from xmtc.models import ensemble
@@ -118,11 +118,11 @@ def _tried(kind: str, train: Any, test: Any) -> Tried:
     trained = time.perf_counter()
     deep = ensemble.Config().depth if kind in AVERAGED else 5
     ranking = rank_in_blocks(model.rank, test.texts, deep, f"testing {kind}", BLOCK)
-    return Tried(kind, model, ranking, trained - started, time.perf_counter() - trained)
+    return DemoRow(kind, model, ranking, trained - started, time.perf_counter() - trained)
 
 
-def _average(members: list[Tried]) -> Tried:
-    """Of what the members have said already: to ask them again would take another minute."""
+def _average(members: list[DemoRow]) -> DemoRow:
+    """The ensemble of models that have ranked the test texts: ranking again would take a minute."""
     from xmtc.models import ensemble
 
     model = ensemble.of([each.model for each in members], ensemble.Config(how="logit"))
@@ -130,10 +130,10 @@ def _average(members: list[Tried]) -> Tried:
     ranking = model.merged([each.ranking for each in members], 5)
     ranked = time.perf_counter() - started + sum(each.ranked for each in members)
     name = " + ".join(each.name for each in members)
-    return Tried(name, model, ranking, sum(each.trained for each in members), ranked)
+    return DemoRow(name, model, ranking, sum(each.trained for each in members), ranked)
 
 
-def _figures(tried: Tried, test: Any) -> dict[str, float]:
+def _figures(tried: DemoRow, test: Any) -> dict[str, float]:
     from xmtc import api
     from xmtc.core import store
     from xmtc.evaluation.report import evaluate_ranking
