@@ -395,7 +395,7 @@ def test_what_predict_and_evaluate_cannot_use_is_said(capfd, folder, tmp_path):
         (["predict", model, tmp_path / "t.txt", "--text", "sign1a"], 2, "--text, not both"),
         (["predict", model, tmp_path], 1, "is a folder"),
         (["predict", tmp_path / "t.txt"], 1, "not a model folder: it is a file"),
-        (["evaluate", model, tmp_path / "xc" / "xc.txt"], 1, "xc.txt: expected texts, got features"),
+        (["evaluate", model, tmp_path / "xc" / "xc.txt"], 1, "expected texts, got features"),
         (["evaluate", model, tmp_path / "foreign.jsonl"], 1, "none of the 2 labels"),
         (["evaluate", model, tmp_path / "bare.jsonl"], 1, "bare.jsonl: no text"),
     ):
