@@ -30,7 +30,7 @@ _HOMES = {
     "xmtc.core.tree": ["LabelTree"],
     "xmtc.core.walk": ["walk"],
     "xmtc.data.read": ["read_dataset"],
-    "xmtc.data.writing": ["write_dataset"],
+    "xmtc.data.write": ["write_dataset"],
     "xmtc.evaluation.comparison": ["Comparison"],
     "xmtc.evaluation.report": ["Report"],
     "xmtc.models.update": ["add_labels", "remove_labels", "update"],

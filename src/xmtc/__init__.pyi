@@ -23,7 +23,7 @@ from xmtc.core.threads import set_threads as set_threads
 from xmtc.core.tree import LabelTree as LabelTree
 from xmtc.core.walk import walk as walk
 from xmtc.data.read import read_dataset as read_dataset
-from xmtc.data.writing import write_dataset as write_dataset
+from xmtc.data.write import write_dataset as write_dataset
 from xmtc.evaluation.comparison import Comparison as Comparison
 from xmtc.evaluation.report import Report as Report
 from xmtc.models.update import add_labels as add_labels

@@ -367,7 +367,7 @@ def test_only_the_column_that_was_asked_for_is_read(capfd, folder, tmp_path):
     asked = ["predict", folder / "model", tmp_path / "t.jsonl", "--text-column", "body", "--json"]
     code, output, errors = xmtc(capfd, *asked)
     assert (code, output.count("\n")) == (1, 1)
-    assert "t.jsonl:2: no field 'body' in" in errors
+    assert "t.jsonl:2: no column 'body' among" in errors
     assert "Fix the line" in errors
     (tmp_path / "t.csv").write_text("body,text\nsign1a sign1b,sign2a sign2b\n")
     _, output, _ = xmtc(capfd, *asked[:2], tmp_path / "t.csv", *asked[3:])
@@ -501,7 +501,7 @@ def test_update_finds_the_training_data_again_and_again(capfd, tree):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda file: file.rename(file.with_name("moved.jsonl")), "not there any more"),
+        (lambda file: file.rename(file.with_name("moved.jsonl")), "which does not exist"),
         (lambda file: file.write_text(file.read_text() * 2), "now has 400 texts"),
         (lambda file: file.write_text(file.read_text().replace("sign", "sigh")), "other content"),
     ],

@@ -25,8 +25,8 @@ BAD_LINES = {
     "invalid JSON": ("a.jsonl", GOOD + b'{"text": \n' + GOOD, 2, "not JSON"),
     "deep JSON": ("a.jsonl", GOOD + b"[" * 100_000 + b"\n" + GOOD, 2, "not JSON"),
     "not an object": ("a.jsonl", GOOD + b"[1, 2]\n" + GOOD, 2, "is not an object"),
-    "no text": ("a.jsonl", GOOD + b'{"labels": []}\n' + GOOD, 2, "no field 'text' among labels"),
-    "no labels": ("a.jsonl", GOOD + b'{"text": ""}\n' + GOOD, 2, "no field 'labels' among text"),
+    "no text": ("a.jsonl", GOOD + b'{"labels": []}\n' + GOOD, 2, "no column 'text' among labels"),
+    "no labels": ("a.jsonl", GOOD + b'{"text": ""}\n' + GOOD, 2, "no column 'labels' among text"),
     "null text": ("a.jsonl", GOOD + b'{"text": null, "labels": []}\n' + GOOD, 2, "not a string"),
     "float label": ("a.jsonl", GOOD + b'{"text": "", "labels": [0.5]}\n' + GOOD, 2, "label '0.5'"),
     "bool label": ("a.jsonl", GOOD + b'{"text": "", "labels": [true]}\n' + GOOD, 2, "'True'"),
@@ -87,7 +87,7 @@ def test_skipping_logs_one_sentence(tmp_path, caplog):
     assert "skipped 9 bad lines. First: " in caplog.text
 
 
-def test_only_the_first_few_reasons_are_kept(tmp_path):
+def test_only_the_first_few_reasons_are_stored(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(GOOD + b"oops\n" * 9)
     bad = BadLines(keep=3)
     read_dataset(tmp_path / "a.jsonl", bad=bad)
@@ -189,7 +189,7 @@ def test_any_bytes_give_a_data_set_or_a_data_error(name, content, packed, skip_b
             assert name in str(error) or "trn_X" in str(error)
 
 
-def test_a_label_beyond_the_header_says_what_to_mend(tmp_path):
+def test_a_label_beyond_the_header_says_what_to_fix(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"1 2 2\n7 0:1\n")
     with pytest.raises(
         DataError, match=r"Fix the header's third number \(in Python, label_count=8"

@@ -20,8 +20,8 @@ texts = st.lists(words, max_size=12).map(" ".join)
 
 
 def random_text(seed, length=200):
-    chance = np.random.default_rng(seed)
-    return " ".join(f"word{number}" for number in chance.integers(0, 10_000, length))
+    rng = np.random.default_rng(seed)
+    return " ".join(f"word{number}" for number in rng.integers(0, 10_000, length))
 
 
 def changed(text, places):
@@ -212,14 +212,14 @@ def test_labels_without_a_name_are_found():
     assert (finding.count, finding.examples) == (2, ("text 2", "text 3"))
 
 
-def test_data_without_any_label_is_an_error_said_once():
+def test_data_without_any_label_is_one_error():
     ill = found(examine(Dataset.of(["one text", "two texts"], [[], []])))
     assert list(ill) == ["no_labels"]
     assert ill["no_labels"].severity == "error"
 
 
 def test_labels_written_as_one_are_found():
-    joined = Dataset.of(["one text", "two texts", "three"], [["trade; fish"], ["fish"], ["a;b"]])
-    finding = next(f for f in examine(joined).findings if f.kind == "joined_label_names")
+    data = Dataset.of(["one text", "two texts", "three"], [["trade; fish"], ["fish"], ["a;b"]])
+    finding = next(f for f in examine(data).findings if f.kind == "unsplit_label_names")
     assert finding.count == 1
     assert finding.examples == ("'trade; fish'",)

@@ -58,7 +58,7 @@ def test_skos_concepts_are_called_by_their_preferred_label(tmp_path):
         ("p.tsv", "only one cell\n", "p.tsv:1"),
         ("p.tsv", "a\tb\n\tc\n", "p.tsv:2"),
         ("p.json", "{", "not JSON"),
-        ("p.json", "3", "neither"),
+        ("p.json", "3", "expected an object or a list"),
         ("p.json", "[4]", "name"),
         ("p.json", '[{"name": "a", "parents": {}}]', "parent of 'a'"),
         ("p.json", '{"a": [["b"]]}', "parent of 'a'"),
@@ -72,9 +72,9 @@ def test_what_cannot_be_read_is_named(tmp_path, name, content, words):
 
 
 def test_escapes_of_n_triples_are_read(tmp_path):
-    said = r"caf\u00E9 \U0001F41F d\'or\tx\\y \UFFFFFFFF"
+    escaped = r"caf\u00E9 \U0001F41F d\'or\tx\\y \UFFFFFFFF"
     (tmp_path / "t.nt").write_text(
-        f'<u:1> <{SKOS}prefLabel> "{said}"@en .\n<u:1> <{SKOS}broader> <u:2> .\n'
+        f'<u:1> <{SKOS}prefLabel> "{escaped}"@en .\n<u:1> <{SKOS}broader> <u:2> .\n'
     )
     assert read_parents(tmp_path / "t.nt") == {"caf\u00e9 \U0001f41f d'or\tx\\y \ufffd": "u:2"}
 
@@ -83,7 +83,7 @@ def test_a_file_that_breaks_off_and_a_parent_that_is_none(tmp_path):
     (tmp_path / "p.json").write_text('{"apple": "fruit", "fruit": null, "pear": 7}')
     assert read_parents(tmp_path / "p.json") == {"apple": "fruit", "pear": "7"}
     (tmp_path / "p.tsv.gz").write_bytes(gzip.compress(b"apple\tfruit\n" * 99)[:-9])
-    with pytest.raises(xmtc.DataError, match=r"cannot read .*p\.tsv\.gz"):
+    with pytest.raises(xmtc.DataError, match=r"p\.tsv\.gz:.* cut off"):
         read_parents(tmp_path / "p.tsv.gz")
 
 

@@ -1,4 +1,4 @@
-"""Label texts come from the file beside the data, from a file named, or from a dictionary."""
+"""Label texts come from the file next to the data, from a file named, or from a dictionary."""
 
 import gzip
 import json
@@ -78,22 +78,22 @@ def test_latin_1_label_texts(tmp_path):
 
 
 def test_a_number_without_a_label_is_found(tmp_path):
-    said = r"text 2 has label id 7 but .*Yf.txt describes 3 labels .*If Yf.txt does not belong"
-    with pytest.raises(DataError, match=said):
+    message = r"text 2 has label id 7 but .*Yf.txt describes 3 labels .*If Yf.txt does not belong"
+    with pytest.raises(DataError, match=message):
         read(tmp_path, NUMBERED + '{"text": "y", "labels": [7]}\n', "Yf.txt", "a\nb\nc\n")
 
 
 def test_a_broken_label_file_can_be_left_out(tmp_path):
     with pytest.raises(DataError, match=r"labels.jsonl:1: .*rename it .*label_texts=\{\}"):
         read(tmp_path, NAMED, "labels.jsonl", "oops\n")
-    with pytest.raises(DataError, match=r"labels.jsonl:1: [^.]*\. Mend the line\.$"):
+    with pytest.raises(DataError, match=r"labels.jsonl:1: [^.]*\. Fix the line\.$"):
         read(tmp_path, NAMED, label_texts=tmp_path / "labels.jsonl")
     with pytest.raises(DataError, match=r"there is no file .*nowhere.tsv"):
         read(tmp_path, NAMED, label_texts=tmp_path / "nowhere.tsv")
     assert len(read(tmp_path, NAMED, label_texts={})) == 1
 
 
-def test_sparse_text_takes_its_names_from_beside(tmp_path):
+def test_sparse_text_takes_its_names_from_the_label_file(tmp_path):
     (tmp_path / "Yf.txt").write_text("owl\ncat\n")
     (tmp_path / "train.txt").write_text("1 2 2\n0 0:1\n")
     assert read_dataset(tmp_path / "train.txt").labels.names == ("owl", "cat")

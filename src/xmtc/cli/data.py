@@ -61,7 +61,7 @@ def convert(source: str, target: str, split: str, overwrite: bool, **reading: An
 
     .jsonl, .csv and .tsv, each also with .gz, and .parquet.
     """
-    from xmtc.data.writing import writer_for
+    from xmtc.data.write import writer_for
 
     write = writer_for(target)
     if Path(target).exists() and not overwrite:

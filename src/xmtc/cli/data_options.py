@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import fields
+from typing import Any, TypeVar
 
 import click
 
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import DataError
-
-if TYPE_CHECKING:
-    from xmtc.core.provenance import Provenance
+from xmtc.core.provenance import Provenance, Reading
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = [
-    click.option("--format", "format_", help="Format of the file, if it is not recognised."),
-    click.option("--text-column", help="Name of the field or column with the text."),
-    click.option("--label-column", help="Name of the field or column with the labels."),
-    click.option("--label-separator", help="What separates labels in a cell of a table."),
-    click.option("--skip-bad", is_flag=True, help="Skip bad lines, and report how many."),
+    click.option(
+        f"--{field.name.replace('_', '-')}",
+        help=field.metadata["about"],
+        is_flag=isinstance(field.default, bool),
+    )
+    for field in fields(Reading)
+    if field.name != "split"
 ]
 
 
@@ -37,9 +38,9 @@ def read(path: str, split: str = "train", **options: Any) -> Dataset:
     from xmtc.data.bad_lines import BadLines
     from xmtc.data.read import read_dataset
 
-    skip_bad = options.pop("skip_bad")
-    bad = BadLines(strict=not skip_bad, advice="To go on without bad lines, pass --skip-bad.")
-    dataset = read_dataset(path, split=split, format=options.pop("format_"), bad=bad, **options)
+    advice = "To go on without bad lines, pass --skip-bad."
+    bad = BadLines(strict=not options["skip_bad"], advice=advice)
+    dataset = read_dataset(path, split=split, bad=bad, **options)
     if bad.count:
         click.echo(f"{path}: {bad}", err=True)
     return dataset
@@ -56,6 +57,6 @@ def about(path: str) -> Iterator[None]:
 
 def source(path: str, dataset: Dataset, split: str = "train", **options: Any) -> Provenance:
     """What a model remembers of the data set that `read` gave for the same arguments."""
-    from xmtc.data.provenance_check import source_of
+    from xmtc.data.training_sources import provenance_of
 
-    return source_of(path, dataset, split=split, format=options.pop("format_"), **options)
+    return provenance_of(path, dataset, split=split, **options)

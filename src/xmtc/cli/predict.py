@@ -62,6 +62,7 @@ def command(
     one JSON line per text, in the same order; an "id" or "uid" of the object is passed on.
     """
     from xmtc import api
+    from xmtc.data.read import is_table
 
     if texts and file != "-":
         raise click.UsageError(f"give either a file ({file}) or --text, not both")
@@ -69,7 +70,7 @@ def command(
     as_json = not sys.stdout.isatty() if as_json is None else as_json
     given = [text.encode(errors="surrogateescape") for text in texts]  # the bytes that came in
     source = iter([given]) if texts else _batches(file, text_column)
-    column = None if _is_table(file) else text_column  # of a table it is read already
+    column = None if is_table(file) else text_column  # of a table it is read already
     place = 0
     for lines in source:
         read = [_read(line, place + i, file, column) for i, line in enumerate(lines, 1)]
@@ -94,25 +95,18 @@ def _batches(file: str, column: str | None) -> Iterator[list[bytes]]:
         yield from _arriving(sys.stdin.fileno())
         return
     from xmtc.data.lines import open_bytes
-    from xmtc.data.texts import read_texts
+    from xmtc.data.read import is_table, read_texts
 
     if Path(file).is_dir():
         raise DataError(f"{file} is a folder. Give a file of texts.")
     if not Path(file).exists():
         raise DataError(f"there is no file {file}. For a text right here, use --text.")
-    if _is_table(file):
+    if is_table(file):
         rows = (json.dumps({"text": text}).encode() for text in read_texts(file, column))
         yield from _in_batches(rows)
     else:
         with open_bytes(Path(file)) as stream:
             yield from _in_batches(stream)
-
-
-def _is_table(file: str) -> bool:
-    from xmtc.data.lines import data_path
-    from xmtc.data.texts import TABLES
-
-    return data_path(Path(file)).suffix in TABLES
 
 
 def _in_batches(lines: Iterator[bytes] | IO[bytes]) -> Iterator[list[bytes]]:
@@ -135,32 +129,12 @@ def _arriving(descriptor: int) -> Iterator[list[bytes]]:
 def _read(line: bytes, place: int, file: str, column: str | None) -> dict[str, Any]:
     """{"text": ...} with the id that came with it, or {"error": ...}."""
     from xmtc.data.bad_lines import BadLine
-    from xmtc.data.lines import decode
+    from xmtc.data.row import text_row
 
     try:
-        text = decode(line.rstrip(b"\r\n")).removeprefix("\ufeff")
-        return _object(text, column) if text.lstrip().startswith("{") else {"text": text}
+        return text_row(line.rstrip(b"\r\n"), column)
     except BadLine as error:
         return {"error": f"{'standard input' if file == '-' else file}:{place}: {error}"}
-
-
-def _object(line: str, column: str | None) -> dict[str, Any]:
-    from xmtc.data.bad_lines import BadLine, excerpt
-    from xmtc.data.row import text_fields, text_of
-
-    try:
-        value = json.loads(line, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as problem:
-        raise BadLine(f"not JSON ({problem}): {excerpt(line)}.") from None
-    fields = text_fields(value, column)
-    if not fields:
-        raise BadLine(f"no field {column or 'text'!r} in {excerpt(line)}.")
-    ids = {name: value[name] for name in ("id", "uid") if name in value}
-    return {**ids, "text": text_of(value, fields)}
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"it has {name}")
 
 
 def _print_json(item: dict[str, Any], named: list[tuple[str, float]]) -> None:

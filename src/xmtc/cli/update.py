@@ -78,7 +78,7 @@ def _trained_on(
 ) -> tuple[Dataset, list[Provenance]]:
     """The old texts: those given, or else from where the model says that they are."""
     from xmtc.core.dataset import Dataset
-    from xmtc.data.provenance_check import check_same, read_again
+    from xmtc.data.training_sources import check_same, read_again
 
     if not given:
         return read_again(known), list(known)

@@ -11,14 +11,14 @@ EXCERPT = 60  # characters of a bad line that a message shows
 
 
 class BadLine(Exception):
-    """One line that we cannot use; whoever reads the file adds where it stands."""
+    """One line that we cannot use; the reader of the file adds its name and the line number."""
 
 
 @dataclass
 class BadLines:
-    """Give one to `read_dataset(path, bad=...)` to skip bad lines and learn of them afterwards."""
+    """Collects bad lines: `read_dataset(path, bad=...)` skips them and notes them here."""
 
-    keep: int = 5  # how many reasons are remembered word for word
+    keep: int = 5  # how many reasons are stored word for word
     strict: bool = False  # True: the first bad line raises
     advice: str = "To go on without bad lines, pass skip_bad=True."
     count: int = 0
@@ -32,6 +32,12 @@ class BadLines:
         self.count += 1
         if len(self.first) < self.keep:
             self.first.append(message)
+
+    def require_rows(self, count: int, path: Path) -> None:
+        """Raise when nothing was read: a data set has at least one row."""
+        if not count:
+            why = f"All lines are bad; {self.first[0]}" if self.first else "The file has no rows."
+            raise DataError(f"no texts in {path}. {why}")
 
     def __str__(self) -> str:
         if not self.count:

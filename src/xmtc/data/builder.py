@@ -44,10 +44,12 @@ class LabelRows:
 class DatasetBuilder:
     """Texts with labels by name. Ids follow the sorted names, so reading twice gives the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: Iterable[tuple[str, Sequence[Name]]] = ()) -> None:
         self.texts: list[str] = []
         self.rows = LabelRows()
         self.seen: dict[Name, int] = {}
+        for text, names in rows:
+            self.add(text, names)
 
     def add(self, text: str, names: Sequence[Name]) -> None:
         """Append one text and its labels."""
@@ -82,10 +84,3 @@ def ones(matrix: Csr) -> Csr:
     matrix.sum_duplicates()
     matrix.data = np.ones(len(matrix.data), np.float32)
     return matrix
-
-
-def number_names(texts: Sequence[str]) -> LabelSpace:
-    """Numbered labels are called by their texts where these differ, by their numbers otherwise."""
-    distinct = len(set(texts)) == len(texts) and "" not in texts
-    names = tuple(texts) if distinct else tuple(map(str, range(len(texts))))
-    return LabelSpace(names, tuple(texts))

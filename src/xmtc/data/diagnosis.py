@@ -1,11 +1,10 @@
-"""Diagnosis: what the doctor says about a data set, for people and as plain values."""
+"""Diagnosis: what was found in a data set, for people and as plain values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -15,13 +14,15 @@ Severity: TypeAlias = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")  # worst first
 EXAMPLES = 3  # shown per finding
 
+Item = TypeVar("Item")
+
 
 @dataclass(frozen=True)
 class Finding:
     """One thing to know. Texts in examples are counted from 1."""
 
     kind: str  # "near_duplicates", ...: for programs
-    severity: Severity  # error: results will be wrong; warning: mend it if you can
+    severity: Severity  # error: results will be wrong; warning: fix it if you can
     sentence: str
     count: int
     examples: tuple[str, ...]
@@ -32,12 +33,13 @@ class Finding:
         kind: str,
         severity: Severity,
         sentence: str,
-        count: int,
-        examples: Iterable[str],
+        odd: Sequence[Item],
+        example: Callable[[Item], str],
         advice: str,
     ) -> Finding:
-        """A finding with the first few of its examples."""
-        return Finding(kind, severity, sentence, count, tuple(islice(examples, EXAMPLES)), advice)
+        """A finding with the first few of the odd texts or labels as examples."""
+        examples = tuple(example(item) for item in odd[:EXAMPLES])
+        return Finding(kind, severity, sentence, len(odd), examples, advice)
 
 
 @dataclass(frozen=True)

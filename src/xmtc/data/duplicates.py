@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xmtc.core.arrays import Bytes, Ints, Longs
+from xmtc.core.arrays import Bytes, Ints, Longs, starts_of
 from xmtc.core.progress import track
 from xmtc.core.threads import blocks, in_threads
 from xmtc.kernels import minhash
 
 NEAR = 0.9  # overlap of three-word runs from which two texts are near duplicates
 MARGIN = 0.08  # three standard errors of the estimate that proposes pairs
-PROPOSALS = 16  # pairs to try per text; routine texts have many that are nearly near
+PROPOSALS = 16  # pairs to try per text; formulaic texts have many that come close
 TEXTS_AT_ONCE = 64  # few, so that very long texts do not pile up in memory
 
 
@@ -57,9 +57,8 @@ def _fingerprints(texts: list[str]) -> tuple[Longs, minhash.Hashes, minhash.Sign
 
         def read(block: tuple[int, int]) -> tuple[Longs, minhash.Hashes, minhash.Signatures]:
             parts = [folded(text) for text in texts[slice(*block)]]
-            indptr = np.zeros(len(parts) + 1, np.int64)
-            np.cumsum([len(part) for part in parts], out=indptr[1:])
-            found = minhash.fingerprints(_bytes(b"".join(parts)), indptr)
+            starts = starts_of([len(part) for part in parts])
+            found = minhash.fingerprints(_bytes(b"".join(parts)), starts)
             advance(len(parts))
             return found
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from xmtc.core.errors import DataError
-from xmtc.data.bad_lines import excerpt
-from xmtc.data.lines import BROKEN_GZIP, data_path, open_bytes
+from xmtc.data.bad_lines import BadLine, BadLines, excerpt
+from xmtc.data.lines import BROKEN_GZIP, data_path, open_bytes, parsed_lines
 
 SKOS = "http://www.w3.org/2004/02/skos/core#"
 ESCAPED = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))")
@@ -28,81 +28,69 @@ def read_parents(path: str | Path, language: str = "en") -> dict[str, str]:
     by their URI where they have none.
     """
     path = Path(path)
+    bad = BadLines(strict=True, advice="Fix the line.")
+    ending = data_path(path).suffix
     try:
-        if data_path(path).suffix == ".json":
-            return _from_json(path)
-        pairs = _from_skos(path, language) if data_path(path).suffix == ".nt" else _from_table(path)
-        return _first(pairs)
+        if ending == ".json":
+            pairs = _json_pairs(path)
+        elif ending == ".nt":
+            pairs = _skos_pairs(path, language, bad)
+        else:
+            pairs = parsed_lines(path, _table_pair, bad)
+        parents: dict[str, str] = {}
+        for child, parent in pairs:
+            if child != parent:
+                parents.setdefault(child, parent)
+        return parents
     except (OSError, *BROKEN_GZIP) as error:
-        said = getattr(error, "strerror", None) or error
-        raise DataError(f"cannot read {path}: {said}") from None
+        problem = getattr(error, "strerror", None) or error
+        raise DataError(f"cannot read {path}: {problem}") from None
 
 
-def _first(pairs: Iterator[tuple[str, str]]) -> dict[str, str]:
-    parents: dict[str, str] = {}
-    for child, parent in pairs:
-        if child != parent:
-            parents.setdefault(child, parent)
-    return parents
+def _table_pair(line: str) -> tuple[str, str]:
+    cells = [cell.strip() for cell in line.split("\t")]
+    if len(cells) != 2 or not all(cells):
+        raise BadLine(
+            f"{excerpt(line)} is not a label, a tab and its parent. Leave out labels without a "
+            "parent."
+        )
+    return cells[0], cells[1]
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    with open_bytes(path) as file:
-        for number, line in enumerate(file, 1):
-            try:
-                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-            except UnicodeDecodeError:
-                raise DataError(f"{path}:{number}: not UTF-8. Convert the file.") from None
-
-
-def _from_table(path: Path) -> Iterator[tuple[str, str]]:
-    for number, line in _lines(path):
-        if not line.strip():
-            continue
-        cells = line.split("\t")
-        if len(cells) != 2 or not all(cell.strip() for cell in cells):
-            raise DataError(
-                f"{path}:{number}: {excerpt(line)} is not a label, a tab and its parent. "
-                "Leave out labels without a parent."
-            )
-        yield cells[0].strip(), cells[1].strip()
-
-
-def _from_json(path: Path) -> dict[str, str]:
+def _json_pairs(path: Path) -> Iterator[tuple[str, str]]:
     with open_bytes(path) as file:
         try:
-            value = json.loads(file.read())
+            items = json.loads(file.read())
         except (ValueError, RecursionError) as error:
             raise DataError(f"{path} is not JSON ({error}).") from None
-    if isinstance(value, dict):
-        items = ({"name": child, "parent": parent} for child, parent in value.items())
-        return _first(pair for item in items for pair in _of_item(path, item))
-    if isinstance(value, list):
-        return _first(pair for item in value for pair in _of_item(path, item))
-    raise DataError(f"{path} holds neither an object nor a list.")
+    if isinstance(items, dict):
+        items = [{"name": child, "parent": parent} for child, parent in items.items()]
+    if not isinstance(items, list):
+        raise DataError(f"{path}: expected an object or a list, got {excerpt(items)}.")
+    for item in items:
+        name = (item.get("name") or item.get("label")) if isinstance(item, dict) else None
+        if not isinstance(name, str):
+            raise DataError(f'{path}: {excerpt(item)} has no "name". Give each label one.')
+        parents: Any = item.get("parents", item.get("parent"))
+        for parent in parents if isinstance(parents, list) else [parents]:
+            if not isinstance(parent, str | int | None):
+                raise DataError(
+                    f"{path}: the parent of {name!r} is {excerpt(parent)}, not the name of a label."
+                )
+            if parent is not None:
+                yield name, str(parent)
 
 
-def _of_item(path: Path, item: Any) -> Iterator[tuple[str, str]]:
-    name = (item.get("name") or item.get("label")) if isinstance(item, dict) else None
-    if not isinstance(name, str):
-        raise DataError(f'{path}: {excerpt(item)} has no "name". Give each label one.')
-    parents = item.get("parents", item.get("parent"))
-    for parent in parents if isinstance(parents, list) else [parents]:
-        if not isinstance(parent, str | int | None):
-            raise DataError(f"{path}: {excerpt(parent)} is not the name of a parent of {name!r}.")
-        if parent is not None:
-            yield name, str(parent)
+def _skos_pairs(path: Path, language: str, bad: BadLines) -> Iterator[tuple[str, str]]:
+    def unescaped(match: re.Match[str]) -> str:
+        code = int(match[1] or match[2] or "0", 16)
+        if match[3]:
+            return SHORT.get(match[3], match[3])
+        return chr(code) if code <= sys.maxunicode else "\ufffd"
 
-
-def _from_skos(path: Path, language: str) -> Iterator[tuple[str, str]]:
     names: dict[str, str] = {}
     broader: list[tuple[str, str]] = []
-    for number, line in _lines(path):
-        if not line.strip() or line.startswith("#"):
-            continue
-        match = TRIPLE.match(line)
-        if match is None and "_:" not in line and "^^" not in line:
-            raise DataError(f"{path}:{number}: {excerpt(line)} is not a triple of N-Triples.")
+    for match in parsed_lines(path, _triple, bad):
         if match is None:
             continue
         subject, predicate, target, text, tag = match.groups()
@@ -111,13 +99,13 @@ def _from_skos(path: Path, language: str) -> Iterator[tuple[str, str]]:
         elif predicate == SKOS + "narrower" and target:
             broader.append((target, subject))
         elif predicate == SKOS + "prefLabel" and text and (tag or language) == language:
-            names.setdefault(subject, ESCAPED.sub(_character, text))
+            names.setdefault(subject, ESCAPED.sub(unescaped, text))
     yield from ((names.get(child, child), names.get(parent, parent)) for child, parent in broader)
 
 
-def _character(match: re.Match[str]) -> str:
-    """What an escape of N-Triples stands for."""
-    code = int(match[1] or match[2] or "0", 16)
-    if not match[3]:
-        return chr(code) if code <= sys.maxunicode else "\ufffd"
-    return SHORT.get(match[3], match[3])
+def _triple(line: str) -> re.Match[str] | None:
+    """None for comments, blank nodes and typed values, which say nothing of parents."""
+    match = TRIPLE.match(line)
+    if match is None and not line.startswith("#") and "_:" not in line and "^^" not in line:
+        raise BadLine(f"{excerpt(line)} is not a triple of N-Triples.")
+    return match

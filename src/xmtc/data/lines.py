@@ -5,8 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -19,18 +19,28 @@ LONGEST = 1 << 20  # bytes of a line that a first look takes in
 BOM = b"\xef\xbb\xbf"
 BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
 
+Raw = TypeVar("Raw")
 Parsed = TypeVar("Parsed")
 
 
-def parsed_lines(
-    path: Path, parse: Callable[[str], Parsed], bad: BadLines, *, encoding: str = "utf-8"
-) -> Iterator[Parsed]:
+def parsed_lines(path: Path, parse: Callable[[str], Parsed], bad: BadLines) -> Iterator[Parsed]:
     """What `parse` makes of each line that is not blank; a `BadLine` it raises goes to `bad`."""
     for number, line in read_lines(path, bad):
         try:
-            text = decode(line, encoding)
+            text = decode(line)
             if text and not text.isspace():
                 yield parse(text)
+        except BadLine as problem:
+            bad.add(path, number, problem)
+
+
+def parsed_rows(
+    rows: Iterable[tuple[int, Raw]], parse: Callable[[Raw], Parsed], path: Path, bad: BadLines
+) -> Iterator[Parsed]:
+    """What `parse` makes of each numbered row; a `BadLine` it raises goes to `bad`."""
+    for number, row in rows:
+        try:
+            yield parse(row)
         except BadLine as problem:
             bad.add(path, number, problem)
 
@@ -38,7 +48,8 @@ def parsed_lines(
 def read_lines(path: Path, bad: BadLines, *, bar: bool = True) -> Iterator[tuple[int, bytes]]:
     """(line number from 1, the line with its ending); only a line feed ends a line."""
     number = 0
-    with track(f"reading {path.name}", path.stat().st_size) if bar else _no_bar() as advance:
+    size = path.stat().st_size
+    with track(f"reading {path.name}", size) if bar else nullcontext(_ignore) as advance:
         try:
             with open_bytes(path, advance) as file:
                 for number, line in enumerate(file, start=1):
@@ -49,20 +60,28 @@ def read_lines(path: Path, bad: BadLines, *, bar: bool = True) -> Iterator[tuple
         raise DataError(f"{path} is empty. Check that it was written or downloaded completely.")
 
 
-def decode(line: bytes, encoding: str = "utf-8") -> str:
+def decode(line: bytes, ending: str = "\r\n") -> str:
     """The line as text, without its ending."""
     try:
-        return line.decode(encoding).rstrip("\r\n")
+        return line.decode().rstrip(ending)
     except UnicodeDecodeError as problem:
         seen = line[max(0, problem.start - 20) : problem.start + 10]
         raise BadLine(
-            f"byte {problem.start + 1} is not {encoding.upper()} (near {seen!r}). "
-            "Save the file as UTF-8."
+            f"byte {problem.start + 1} is not UTF-8 (near {seen!r}). Save the file as UTF-8."
         ) from None
 
 
+def text_lines(path: Path, encoding: str = "utf-8") -> list[str]:
+    """All lines, blank ones too, in this encoding, or in Latin-1 where one does not fit it."""
+    lines = [line.rstrip(b"\r\n") for _, line in read_lines(path, BadLines(strict=True))]
+    try:
+        return [line.decode(encoding) for line in lines]
+    except UnicodeDecodeError:
+        return [line.decode("latin-1") for line in lines]
+
+
 def broken_gzip(problem: Exception) -> str:
-    """What to say of a packed file that cannot be unpacked to its end."""
+    """The message for a packed file that cannot be unpacked to its end."""
     return f"the gzip file is cut off or damaged here ({problem}). Fetch or write it again."
 
 
@@ -78,26 +97,25 @@ def first_lines(path: Path, count: int = 20) -> list[str]:
 
 
 def require_regular(path: Path) -> None:
-    """Raise for a pipe or a device: what is looked at first and read then must be a file."""
+    """Raise for a pipe or a device: a file is looked at before it is read."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise DataError(
-            f"{path} is not a regular file but a pipe or the like, which can be read only once. "
+            f"{path} is not a regular file but a pipe or a device, which can be read only once. "
             "Write it to a file first."
         )
 
 
-def open_bytes(path: Path, advance: Advance = lambda amount, note="": None) -> IO[bytes]:
+def _ignore(amount: int, note: str = "") -> None:
+    pass
+
+
+def open_bytes(path: Path, advance: Advance = _ignore) -> IO[bytes]:
     """The unpacked bytes of a plain or gzip file; its first two bytes say which it is."""
     file = io.BufferedReader(_CountedFile(path, advance), BUFFER)
     if file.peek(2)[:2] != b"\x1f\x8b":
         return file
     # The outer buffer makes `for line in file` run in C.
     return io.BufferedReader(_OwningGzip(file), BUFFER)
-
-
-@contextmanager
-def _no_bar() -> Iterator[Advance]:
-    yield lambda amount, note="": None
 
 
 def data_path(path: Path) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from xmtc.core.dataset import Dataset
+from xmtc.data.frames import dataset_of
 
 NOISE = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa")
 
@@ -12,17 +13,26 @@ NOISE = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "
 def planted(
     texts: int = 200, labels: int = 12, labels_per_text: int = 2, words: int = 8, seed: int = 0
 ) -> Dataset:
-    """Texts in which each label shows itself by two words of its own, among noise.
+    """Texts in which each label shows by two words of its own, among noise words.
 
     Frequencies fall off like Zipf's law, and every label occurs. Label texts hold one of the words.
     """
     rng = np.random.default_rng(seed)
     shares = 1 / np.arange(1, labels + 1)
-    rows = [_some(rng, shares, labels_per_text) for _ in range(texts)]
+    shares /= shares.sum()
+    rows = []
+    for _ in range(texts):
+        count = min(int(rng.integers(1, labels_per_text + 1)), labels)
+        rows.append(sorted(rng.choice(labels, count, replace=False, p=shares).tolist()))
     for label in range(labels):
         rows[label % texts] = sorted({*rows[label % texts], label})
-    return Dataset.of(
-        [_text(rng, row, words) for row in rows],
+    planted_texts = []
+    for row in rows:
+        signs = [f"sign{label}{letter}" for label in row for letter in "ab"]
+        noise = rng.choice(NOISE, words).tolist()
+        planted_texts.append(" ".join(rng.permutation(signs + noise)))
+    return dataset_of(
+        planted_texts,
         [[label_name(label) for label in row] for row in rows],
         label_texts={label_name(label): f"about sign{label}a" for label in range(labels)},
     )
@@ -31,18 +41,3 @@ def planted(
 def label_name(label: int) -> str:
     """What the planted label of this number is called."""
     return f"label {label:04d}"
-
-
-def _some(rng: np.random.Generator, shares: np.ndarray, most: int) -> list[int]:
-    count = int(rng.integers(1, most + 1))
-    return sorted(
-        rng.choice(
-            len(shares), min(count, len(shares)), replace=False, p=shares / shares.sum()
-        ).tolist()
-    )
-
-
-def _text(rng: np.random.Generator, row: list[int], words: int) -> str:
-    signs = [f"sign{label}{letter}" for label in row for letter in "ab"]
-    noise = rng.choice(NOISE, words).tolist()
-    return " ".join(rng.permutation(signs + noise))

@@ -3,41 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import ConfigError, DataError, did_you_mean
 from xmtc.data.bad_lines import BadLines
-from xmtc.data.formats.annif import is_annif, read_annif
-from xmtc.data.formats.fasttext import is_fasttext, read_fasttext
-from xmtc.data.formats.folders import Layout, expected_files, layouts, read_folder
-from xmtc.data.formats.jsonl import read_jsonl
-from xmtc.data.formats.parquet import read_parquet
-from xmtc.data.formats.table import read_table
-from xmtc.data.formats.xc import is_xc, read_xc
-from xmtc.data.formats.xc_split import read_split, split_files
-from xmtc.data.lines import data_path, first_lines
+from xmtc.data.formats.file_formats import FILE_FORMATS, read_file
+from xmtc.data.formats.folders import FOLDERS, folder_layout, read_folder
+from xmtc.data.formats.parquet import parquet_texts
+from xmtc.data.formats.table import table_texts
+from xmtc.data.lines import data_path
 from xmtc.data.options import LabelTexts, ReadOptions
-
-FILE_FORMATS: dict[str, Callable[[Path, ReadOptions], Dataset]] = {
-    "jsonl": read_jsonl,
-    "csv": read_table,
-    "tsv": read_table,
-    "parquet": read_parquet,
-    "xc": read_xc,
-    "xc_split": read_split,
-    "fasttext": read_fasttext,
-    "annif": read_annif,
-}
-ENDINGS = {
-    ".jsonl": "jsonl",
-    ".json": "jsonl",
-    ".ndjson": "jsonl",
-    ".csv": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-}
 
 
 def read_dataset(
@@ -48,118 +25,82 @@ def read_dataset(
     text_column: str | None = None,
     label_column: str | None = None,
     label_separator: str | None = None,
+    skip_bad: bool = False,
     label_texts: LabelTexts | None = None,
     label_count: int | None = None,
     feature_count: int | None = None,
-    skip_bad: bool = False,
     bad: BadLines | None = None,
 ) -> Dataset:
     """Read a file or folder; docs/formats.md lists the formats and how each is recognised.
 
     split: which part of a folder: "train", "test" or "validation".
-    format: the name of the format, where name and content do not say it.
+    format: the name of the format, where name and content do not show it.
     text_column, label_column: columns or fields, where they have unusual names.
     label_separator: what stands between the labels in one cell of a table.
+    skip_bad: leave out bad lines and log how many there were; `bad` collects them.
     label_texts: name -> text, or a file of label texts; {} reads none. Without it, a file of
-        label texts beside the data is used.
+        label texts next to the data is used.
     label_count, feature_count: how many there are, where labels and features are numbers.
-    skip_bad: go on after bad lines and log how many there were; give `bad` to hear which.
     """
     path = Path(path)
-    collector = bad if bad is not None else BadLines(strict=not skip_bad)
     options = ReadOptions(
         split=split,
+        format=format,
         text_column=text_column,
         label_column=label_column,
         label_separator=label_separator,
+        skip_bad=skip_bad,
         label_texts=label_texts,
         label_count=label_count,
         feature_count=feature_count,
-        bad=collector,
+        bad=BadLines(strict=not skip_bad) if bad is None else bad,
     )
     try:
-        _check_exists(path)
-        dataset = _read(path, format, options)
+        dataset = _read(path, options)
     except OSError as problem:
         raise DataError(f"cannot read {path}: {problem.strerror or problem}") from None
-    if collector.count and bad is None:
-        logging.getLogger("xmtc").warning("%s: %s", path, collector)
+    if options.bad.count and bad is None:
+        logging.getLogger("xmtc").warning("%s: %s", path, options.bad)
     return dataset
 
 
-def recognise(path: str | Path) -> str:
-    """The name of the format of this file or folder."""
-    path = Path(path)
+def _read(path: Path, options: ReadOptions) -> Dataset:
     _check_exists(path)
-    return _layout(path, None).name if path.is_dir() else _file_format(path)
-
-
-def _read(path: Path, format: str | None, options: ReadOptions) -> Dataset:
+    name = options.format
     if path.is_dir():
-        return read_folder(path, _layout(path, format), options)
-    if format is not None and format not in FILE_FORMATS:
-        raise ConfigError(_unknown(format, "file", FILE_FORMATS))
-    return FILE_FORMATS[format or _file_format(path)](path, options)
+        layouts = tuple(layout for layout in FOLDERS if name in (None, layout.name))
+        if name is not None and not layouts:
+            raise _no_format(name, "folder", [layout.name for layout in FOLDERS])
+        return read_folder(path, folder_layout(path, layouts), options)
+    if name is None:
+        return read_file(path, options)
+    if name not in FILE_FORMATS:
+        raise _no_format(name, "file", FILE_FORMATS)
+    return FILE_FORMATS[name](path, options)
 
 
-def _read_file(path: Path, options: ReadOptions) -> Dataset:
-    return FILE_FORMATS[_file_format(path)](path, options)
+def read_texts(path: str | Path, text_column: str | None = None) -> Iterator[str]:
+    """The texts of a table, in order: what is to be tagged need not have labels."""
+    path = Path(path)
+    bad = BadLines(strict=True, advice="Fix the row.")
+    read = parquet_texts if data_path(path).suffix in (".parquet", ".pq") else table_texts
+    return read(path, text_column, bad)
 
 
-def _layout(folder: Path, format: str | None) -> Layout:
-    kinds = layouts(_read_file)
-    wanted = [kind for kind in kinds if format in (None, kind.name)]
-    if not wanted:
-        raise ConfigError(_unknown(str(format), "folder", (kind.name for kind in kinds)))
-    found = next((kind for kind in wanted if kind.found(folder)), None)
-    if found is None:
-        raise DataError(
-            f"{folder} is none of the folders we know. Looked for: "
-            f"{expected_files(tuple(wanted))}. Give a file, or see docs/formats.md."
-        )
-    return found
+def is_table(path: str | Path) -> bool:
+    """Whether `read_texts` reads this file."""
+    return data_path(Path(path)).suffix in (".csv", ".tsv", ".parquet", ".pq")
 
 
-def _file_format(path: Path) -> str:
-    """By the ending of the name first, then by the first lines."""
-    if split_files(path):
-        return "xc_split"
-    ending = data_path(path).suffix.lower()
-    if ending in ENDINGS:
-        return ENDINGS[ending]
-    lines = [line for line in first_lines(path) if line.strip()]
-    if not lines:
-        raise DataError(f"{path} is empty. Check that it was written or downloaded completely.")
-    if is_fasttext(lines):
-        return "fasttext"
-    if is_annif(lines):
-        return "annif"
-    if ending == ".tsv":
-        return "tsv"
-    return _by_content(path, lines)
-
-
-def _by_content(path: Path, lines: list[str]) -> str:
-    if lines[0].lstrip().startswith(("{", "[")):
-        return "jsonl"
-    if is_xc(lines):
-        return "xc"
-    raise DataError(
-        f"cannot tell the format of {path} from its name or its first line {lines[0][:60]!r}. "
-        f"Pass format=..., one of: {', '.join(FILE_FORMATS)}."
-    )
-
-
-def _unknown(format: str, of: str, names: Iterable[str]) -> str:
+def _no_format(name: str, of: str, names: Iterable[str]) -> ConfigError:
     known = list(dict.fromkeys(names))
-    hint = did_you_mean(format, known) or "."
-    return f"no {of} format {format!r}{hint} There are: {', '.join(known)}"
+    hint = did_you_mean(name, known) or "."
+    return ConfigError(f"no {of} format {name!r}{hint} Available: {', '.join(known)}")
 
 
 def _check_exists(path: Path) -> None:
-    if path.exists():
-        return
-    beside = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
-    where = "" if beside else f" The folder {path.parent} is not there or empty."
-    hint = did_you_mean(path.name, beside) or "."
-    raise DataError(f"no file or folder {path}{hint}{where}")
+    if not path.exists():
+        siblings = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
+        where = "" if siblings else f" The folder {path.parent} is not there or empty."
+        hint = did_you_mean(path.name, siblings) or "."
+        raise DataError(f"no file or folder {path}{hint}{where}")

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from xmtc.core.dataset import Dataset
 from xmtc.data.bad_lines import BadLine, excerpt
-from xmtc.data.builder import DatasetBuilder
-from xmtc.data.label_file import finish
+from xmtc.data.label_space import dataset_of_rows
 from xmtc.data.lines import parsed_lines
 from xmtc.data.options import ReadOptions
-
-_URIS = re.compile(r"(<[^<>\s]+>|https?://\S+)(\s+(<[^<>\s]+>|https?://\S+))*")
+from xmtc.data.row import uris
 
 
 def read_annif(path: Path, options: ReadOptions) -> Dataset:
     """One text per line; labels are called by their URIs."""
-    builder = DatasetBuilder()
-    for text, names in parsed_lines(path, _parse, options.bad):
-        builder.add(text, names)
-    return finish(builder, path, options)
+    return dataset_of_rows(parsed_lines(path, _text_and_uris, options.bad), path, options)
 
 
 def is_annif(lines: list[str]) -> bool:
@@ -29,13 +23,7 @@ def is_annif(lines: list[str]) -> bool:
     return line.count("\t") == 1 and bool(uris(line.partition("\t")[2]))
 
 
-def uris(cell: str) -> list[str]:
-    """The URIs of a cell without their brackets; none when it holds anything else."""
-    found = _URIS.fullmatch(cell.strip())
-    return [word.removeprefix("<").removesuffix(">") for word in cell.split()] if found else []
-
-
-def _parse(line: str) -> tuple[str, list[str]]:
+def _text_and_uris(line: str) -> tuple[str, list[str]]:
     text, tab, cell = line.partition("\t")
     names = uris(cell)
     if not tab or (cell.strip() and not names):

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import DataError
-from xmtc.data.builder import DatasetBuilder
 from xmtc.data.formats.jsonl import named_rows, open_for_writing
-from xmtc.data.label_file import finish
+from xmtc.data.label_space import dataset_of_rows
 from xmtc.data.lines import parsed_lines
 from xmtc.data.options import ReadOptions
 
@@ -20,10 +19,7 @@ _SPACE = re.compile(r"\s", re.ASCII)
 
 def read_fasttext(path: Path, options: ReadOptions) -> Dataset:
     """One text per line; a line without a label is a text without labels."""
-    builder = DatasetBuilder()
-    for text, names in parsed_lines(path, _parse, options.bad):
-        builder.add(text, names)
-    return finish(builder, path, options)
+    return dataset_of_rows(parsed_lines(path, _text_and_labels, options.bad), path, options)
 
 
 def is_fasttext(lines: list[str]) -> bool:
@@ -31,7 +27,7 @@ def is_fasttext(lines: list[str]) -> bool:
     return any(_LABEL.match(line) for line in lines)
 
 
-def _parse(line: str) -> tuple[str, list[str]]:
+def _text_and_labels(line: str) -> tuple[str, list[str]]:
     if "__label__" not in line:
         return line.strip(), []
     return _LABEL.sub("", line).strip(), _LABEL.findall(line)
@@ -41,20 +37,16 @@ def write_fasttext(dataset: Dataset, path: str | Path, *, space: str | None = No
     """One line per text. Line breaks become spaces; white space in labels becomes `space`."""
     with open_for_writing(Path(path)) as file:
         for text, names in named_rows(dataset):
-            words = [f"__label__{_word(name, space)}" for name in names]
-            file.write(" ".join([*words, _one_line(text)]).encode() + b"\n")
-
-
-def _word(name: str, space: str | None) -> str:
-    if space is None and (not name or _SPACE.search(name)):
-        raise DataError(
-            f"fastText cannot hold the label {name!r}: a label is one word. "
-            'Pass space="_" to put underscores in.'
-        )
-    return _SPACE.sub(space or "", name)
-
-
-def _one_line(text: str) -> str:
-    if _LABEL.search(text):
-        raise DataError(f"the text {text!r:.60} has a word that fastText takes for a label.")
-    return " ".join(text.splitlines())
+            if _LABEL.search(text):
+                raise DataError(
+                    f"the text {text!r:.60} has a word that fastText takes for a label. "
+                    "Remove the word, or write JSONL."
+                )
+            for name in names:
+                if space is None and (not name or _SPACE.search(name)):
+                    raise DataError(
+                        f"fastText cannot hold the label {name!r}: a label is one word. "
+                        'Pass space="_" to put underscores in.'
+                    )
+            words = [f"__label__{_SPACE.sub(space or '', name)}" for name in names]
+            file.write(" ".join([*words, " ".join(text.splitlines())]).encode() + b"\n")

@@ -11,52 +11,39 @@ from typing import IO, Any
 
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import DataError
+from xmtc.core.provenance import Reading
 from xmtc.data.bad_lines import BadLine, excerpt
-from xmtc.data.builder import DatasetBuilder, Name
-from xmtc.data.cells import labels_of
-from xmtc.data.formats.json_list import is_json_list, parsed_items
-from xmtc.data.label_file import finish
+from xmtc.data.builder import Name
+from xmtc.data.json_list import is_json_list, parsed_items
+from xmtc.data.label_space import dataset_of_rows
 from xmtc.data.lines import parsed_lines
 from xmtc.data.options import ReadOptions
-from xmtc.data.row import LABEL_FIELDS, label_field, text_fields, text_of
+from xmtc.data.row import Columns, columns_of, labels_of, parse_json, text_of
 
 
 def read_jsonl(path: Path, options: ReadOptions) -> Dataset:
     """A file of JSON objects, one per line or as one list."""
-    builder = DatasetBuilder()
-    add_jsonl(builder, path, options)
-    return finish(builder, path, options)
+    return dataset_of_rows(jsonl_rows(path, options), path, options)
 
 
-def add_jsonl(builder: DatasetBuilder, path: Path, options: ReadOptions) -> None:
-    """Append all rows of a file."""
+def jsonl_rows(path: Path, options: ReadOptions) -> Iterator[tuple[str, list[Name]]]:
+    """(text, labels) of each row of a file."""
     parser = _Parser(options)
-    rows = (
-        parsed_items(path, parser.item, options.bad)
-        if is_json_list(path)
-        else parsed_lines(path, parser.line, options.bad)
-    )
-    for text, names in rows:
-        builder.add(text, names)
+    if is_json_list(path):
+        return parsed_items(path, parser.item, options.bad)
+    return parsed_lines(path, parser.line, options.bad)
 
 
 class _Parser:
-    """Takes rows apart; a row with the fields of the row before costs no thought."""
+    """Takes rows apart; the columns are looked up again when a row has other fields."""
 
-    def __init__(self, options: ReadOptions) -> None:
-        self.asked_text = options.text_column
-        self.asked_label = options.label_column
-        self.separator = options.label_separator
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
         self.fields: list[str] | None = None  # those of the row before
-        self.texts: tuple[str, ...] = ()
-        self.label = ""
+        self.columns = Columns((), "")
 
     def line(self, line: str) -> tuple[str, list[Name]]:
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as problem:
-            raise BadLine(f"not JSON ({problem}): {excerpt(line)}.") from None
-        text, names = self.row(row)
+        text, names = self.row(parse_json(line))
         if "\\" in line and ("\\ud" in line or "\\uD" in line):
             _check_characters(text, names)
         return text, names
@@ -70,25 +57,10 @@ class _Parser:
         if not isinstance(row, dict):
             raise BadLine(f'{excerpt(row)} is not an object like {{"text": ..., "labels": [...]}}.')
         if list(row) != self.fields:
-            self._learn(row)
-        return text_of(row, self.texts), labels_of(row[self.label], self.separator)
-
-    def _learn(self, row: dict[str, Any]) -> None:
-        self.fields = None
-        self.texts = text_fields(row, self.asked_text)
-        self.label = label_field(row, self.asked_label)
-        if not self.texts or not self.label:
-            raise BadLine(self._missing(row))
-        self.fields = list(row)
-
-    def _missing(self, row: dict[str, Any]) -> str:
-        has = ", ".join(row) or "nothing"
-        if not self.texts:
-            return f"no field {self.asked_text or 'text'!r} among {has}. Pass text_column=..."
-        return (
-            f"no field {self.asked_label or LABEL_FIELDS[0]!r} among {has}. Pass "
-            'label_column=..., or write "labels": [] for a text without labels.'
-        )
+            self.columns = columns_of(row, self.reading)
+            self.fields = list(row)
+        texts, labels = self.columns
+        return text_of(row, texts), labels_of(row[labels], self.reading.label_separator)
 
 
 def _check_characters(text: str, names: list[Name]) -> None:

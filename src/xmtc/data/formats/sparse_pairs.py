@@ -14,8 +14,8 @@ from xmtc.core.arrays import Csr, as_csr, csr
 from xmtc.core.errors import DataError
 from xmtc.data.bad_lines import BadLine, excerpt
 
-MOST = 2**31 - 1  # columns that fit an int32 id
-LARGEST = float(np.finfo(np.float32).max)
+MAX_COLUMNS = 2**31 - 1  # columns that fit an int32 id
+MAX_VALUE = float(np.finfo(np.float32).max)
 BROKEN_NPZ = (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
@@ -23,7 +23,6 @@ class SparseRows:
     """Collects rows in three flat arrays: 8 bytes per entry."""
 
     def __init__(self, columns: int | None) -> None:
-        self.limit = MOST if columns is None else columns
         self.columns = columns
         self.indices = array("i")
         self.values = array("f")
@@ -31,7 +30,23 @@ class SparseRows:
 
     def add(self, pairs: str) -> None:
         """Append one row, or raise BadLine and stay as before."""
-        indices, values = _parse(pairs, self.limit)
+        limit = MAX_COLUMNS if self.columns is None else self.columns
+        words = pairs.replace(":", " ").split()
+        try:
+            indices = list(map(int, words[::2]))
+            values = list(map(float, words[1::2]))
+        except ValueError as problem:
+            raise BadLine(f"not index:value pairs ({problem}): {excerpt(pairs)}.") from None
+        if len(words) != 2 * pairs.count(":"):
+            raise BadLine(f"not index:value pairs: {excerpt(pairs)}.")
+        if indices and not (min(indices) >= 0 and max(indices) < limit):
+            wrong = next(index for index in indices if not 0 <= index < limit)
+            raise BadLine(
+                f"index {wrong} but there are {limit} columns (0 to {limit - 1}). "
+                "Fix the header or the index."
+            )
+        if not abs(sum(values)) <= MAX_VALUE:
+            raise BadLine(f"a value is not a finite number: {excerpt(pairs)}. Drop or replace it.")
         self.indices.extend(indices)
         self.values.extend(values)
         self.ends.append(len(self.indices))
@@ -41,33 +56,12 @@ class SparseRows:
 
     def matrix(self) -> Csr:
         """(rows, columns); indices may come in any order, repeated ones are summed."""
-        columns = self.columns
-        if columns is None:
-            columns = max(self.indices, default=-1) + 1
+        largest = max(self.indices, default=-1)
+        columns = largest + 1 if self.columns is None else self.columns
         flat = (np.array(self.values, np.float32), np.array(self.indices, np.int32))
         matrix = csr(*flat, np.array(self.ends, np.int64), columns)
         matrix.sum_duplicates()
         return matrix
-
-
-def _parse(pairs: str, limit: int) -> tuple[list[int], list[float]]:
-    words = pairs.replace(":", " ").split()
-    try:
-        indices = list(map(int, words[::2]))
-        values = list(map(float, words[1::2]))
-    except ValueError as problem:
-        raise BadLine(f"not index:value pairs ({problem}): {excerpt(pairs)}.") from None
-    if len(words) != 2 * pairs.count(":"):
-        raise BadLine(f"not index:value pairs: {excerpt(pairs)}.")
-    if indices and not (min(indices) >= 0 and max(indices) < limit):
-        wrong = next(index for index in indices if not 0 <= index < limit)
-        raise BadLine(
-            f"index {wrong} but there are {limit} columns (0 to {limit - 1}). "
-            "Fix the header or the index."
-        )
-    if not abs(sum(values)) <= LARGEST:
-        raise BadLine(f"a value is not a finite number: {excerpt(pairs)}. Drop or replace it.")
-    return indices, values
 
 
 def read_npz(path: Path) -> Csr:

@@ -5,75 +5,98 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import deque
 from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from itertools import chain, islice
 from pathlib import Path
 
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import DataError
 from xmtc.data.bad_lines import BadLine, BadLines, excerpt
-from xmtc.data.builder import DatasetBuilder
-from xmtc.data.cells import find_separator, labels_of_cell
+from xmtc.data.builder import Name
 from xmtc.data.formats.jsonl import named_rows, open_for_writing
-from xmtc.data.label_file import finish
-from xmtc.data.lines import data_path, first_lines, read_lines
+from xmtc.data.label_space import dataset_of_rows
+from xmtc.data.lines import data_path, decode, first_lines, parsed_rows, read_lines
 from xmtc.data.options import ReadOptions
-from xmtc.data.row import columns
+from xmtc.data.row import columns_of, find_separator, labels_of_cell, text_columns
 
-LOOK_AT = 1000  # rows in which the separator of the labels is looked for
+SAMPLE = 1000  # rows in which the separator of the labels is looked for
 DELIMITERS = (",", ";", "\t")
-
-Row = tuple[int, list[str]]  # line number, cells
 
 
 def read_table(path: Path, options: ReadOptions) -> Dataset:
     """A `.csv` or `.tsv` file."""
-    builder = DatasetBuilder()
-    add_table(builder, path, options)
-    return finish(builder, path, options)
+    return dataset_of_rows(table_rows(path, options), path, options)
 
 
-def add_table(builder: DatasetBuilder, path: Path, options: ReadOptions) -> None:
-    """Append all rows of a table; its first row names the columns."""
-    with _long_cells(), closing(_rows(path, options.bad)) as rows:
-        _, header = next(rows, (0, []))
-        texts, labels = _positions(header, path, options)
-        seen = list(islice(rows, LOOK_AT))
+def table_rows(path: Path, options: ReadOptions) -> Iterator[tuple[str, list[Name]]]:
+    """(text, labels) of each row of a table; its first row names the columns."""
+    with closing(_rows(path, options.bad)) as rows:
+        header = _header(rows)
+        columns = columns_of(header, options, path)
+        texts = [header.index(name) for name in columns.texts]
+        labels = header.index(columns.labels)
+        sample = deque(islice(rows, SAMPLE))
         separator = options.label_separator
         if separator is None:
-            separator = find_separator(cells[labels] for _, cells in seen if len(cells) > labels)
-        for line, cells in chain(_emptied(seen), rows):
-            try:
-                _check_width(cells, header)
-                text = " ".join(cells[column] for column in texts if cells[column])
-                builder.add(text, labels_of_cell(cells[labels], separator))
-            except BadLine as problem:
-                options.bad.add(path, line, problem)
+            separator = find_separator(cells[labels] for _, cells in sample if len(cells) > labels)
+
+        def parse(cells: list[str]) -> tuple[str, list[Name]]:
+            _check_width(cells, header)
+            text = " ".join(cells[column] for column in texts if cells[column])
+            return text, labels_of_cell(cells[labels], separator)
+
+        sampled = (sample.popleft() for _ in range(len(sample)))  # each freed once it was used
+        yield from parsed_rows(chain(sampled, rows), parse, path, options.bad)
 
 
-def _positions(header: list[str], path: Path, options: ReadOptions) -> tuple[list[int], int]:
-    names = [name.strip() for name in header]
-    texts, label = columns(names, options.text_column, options.label_column, path)
-    return [names.index(name) for name in texts], names.index(label)
+def table_texts(path: Path, text_column: str | None, bad: BadLines) -> Iterator[str]:
+    """The texts alone: rows to tag need no labels."""
+    with closing(_rows(path, bad)) as rows:
+        header = _header(rows)
+        texts = [header.index(name) for name in text_columns(header, text_column, path)]
+
+        def parse(cells: list[str]) -> str:
+            _check_width(cells, header)
+            return " ".join(cells[column] for column in texts if cells[column])
+
+        yield from parsed_rows(rows, parse, path, bad)
 
 
-def _rows(path: Path, bad: BadLines) -> Generator[Row, None, None]:
+def _header(rows: Iterator[tuple[int, list[str]]]) -> list[str]:
+    _, names = next(rows, (0, []))
+    return [name.strip() for name in names]
+
+
+def header_of(path: Path) -> list[str]:
+    """The names of the columns."""
+    with closing(_rows(path, BadLines())) as rows:
+        return _header(rows)
+
+
+def _rows(path: Path, bad: BadLines) -> Generator[tuple[int, list[str]], None, None]:
+    """(line number, cells) of each row that is not blank."""
     lines = _Lines(path, bad)
     reader = csv.reader(lines, delimiter=_delimiter(path), strict=True)
-    while True:
-        start = lines.number + 1
-        try:
-            cells = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as problem:
-            advice = 'Put a cell with quotes or line breaks in quotes, and double the " inside.'
-            lost = f", lines {start} to {lines.number}" if lines.number > start else ""
-            bad.add(path, start, f"not a row of a table ({problem}{lost}). {advice}")
-            continue
-        if cells:
-            yield start, cells
+    # The csv module refuses cells over 128 KB unless told otherwise, for the whole process.
+    limit = csv.field_size_limit(2**31 - 1)
+    try:
+        while True:
+            start = lines.number + 1
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as problem:
+                advice = 'Put a cell with quotes or line breaks in quotes, and double the " inside.'
+                lost = f", lines {start} to {lines.number}" if lines.number > start else ""
+                bad.add(path, start, f"not a row of a table ({problem}{lost}). {advice}")
+                continue
+            if cells:
+                yield start, cells
+    finally:
+        csv.field_size_limit(limit)
 
 
 class _Lines:
@@ -89,35 +112,9 @@ class _Lines:
         for number, line in self.lines:
             self.number = number
             try:
-                yield line.decode()
-            except UnicodeDecodeError as problem:
-                seen = line[max(0, problem.start - 20) : problem.start + 10]
-                what = f"not UTF-8 (near {seen!r}). Save the file as UTF-8."
-                self.bad.add(self.path, self.number, what)
-
-
-def table_rows(path: Path, bad: BadLines) -> tuple[list[str], Iterator[dict[str, str]]]:
-    """The names of the columns, and the rows as name -> cell."""
-    rows = _rows(path, bad)
-    _, header = next(rows, (0, []))
-    names = [name.strip() for name in header]
-
-    def cells() -> Iterator[dict[str, str]]:
-        with _long_cells():
-            for line, row in rows:
-                try:
-                    _check_width(row, header)
-                    yield dict(zip(names, row, strict=True))
-                except BadLine as problem:
-                    bad.add(path, line, problem)
-
-    return names, cells()
-
-
-def header_of(path: Path) -> list[str]:
-    """The names of the columns."""
-    rows = csv.reader(first_lines(path, 1), delimiter=_delimiter(path))
-    return [name.strip() for name in next(rows, [])]
+                yield decode(line, ending="")
+            except BadLine as problem:
+                self.bad.add(self.path, number, problem)
 
 
 def _delimiter(path: Path) -> str:
@@ -135,23 +132,6 @@ def _check_width(cells: list[str], header: list[str]) -> None:
         )
 
 
-def _emptied(rows: list[Row]) -> Iterator[Row]:
-    """The rows from first to last, each let go once it was used."""
-    rows.reverse()
-    while rows:
-        yield rows.pop()
-
-
-@contextmanager
-def _long_cells() -> Iterator[None]:
-    """The csv module refuses cells over 128 KB unless told otherwise, for the whole process."""
-    before = csv.field_size_limit(2**31 - 1)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
-
-
 def write_csv(dataset: Dataset, path: str | Path) -> None:
     """Columns `text` and `labels`, the labels as a JSON list; tabs when the name ends in .tsv."""
     path = Path(path)
@@ -161,5 +141,7 @@ def write_csv(dataset: Dataset, path: str | Path) -> None:
         writer.writerow(["text", "labels"])
         for text, names in named_rows(dataset):
             if "\0" in text:
-                raise DataError(f"a CSV file cannot hold the NUL in {excerpt(text)}.")
+                raise DataError(
+                    f"a CSV file cannot hold the NUL in {excerpt(text)}. Remove it, or write JSONL."
+                )
             writer.writerow([text, json.dumps(names, ensure_ascii=False)])

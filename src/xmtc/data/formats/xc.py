@@ -12,8 +12,8 @@ from xmtc.core.errors import DataError
 from xmtc.data.bad_lines import BadLine, BadLines, excerpt
 from xmtc.data.builder import LabelRows
 from xmtc.data.formats.jsonl import open_for_writing
-from xmtc.data.formats.sparse_pairs import MOST, SparseRows
-from xmtc.data.label_file import labels_by_number, require_rows
+from xmtc.data.formats.sparse_pairs import MAX_COLUMNS, SparseRows
+from xmtc.data.label_space import labels_by_number
 from xmtc.data.lines import decode, first_lines, read_lines
 from xmtc.data.options import ReadOptions
 
@@ -21,7 +21,7 @@ _ROW = re.compile(r"\s*(\d+(,\d+)*)?\s*\d+:[-+.\deE]+(\s|$)")
 
 
 @dataclass(frozen=True)
-class Header:
+class SparseHeader:
     """What the first line promises; None where a file has no header."""
 
     rows: int | None = None
@@ -42,28 +42,32 @@ def read_xc(path: Path, options: ReadOptions) -> Dataset:
     features = SparseRows(options.feature_count or header.features)
     for number, line in data_rows(path, header, options.bad):
         try:
-            ids, pairs = _split(decode(line))
+            text = decode(line)
+            ids, _, pairs = text.partition(" ")
+            if ":" in ids:  # without labels, a line starts with a space or with a feature
+                ids = ""
+                pairs = text
             row = _label_ids(ids, count)
             features.add(pairs)
             labels.add(row)
         except BadLine as problem:
             options.bad.add(path, number, problem)
-    require_rows(len(labels), path, options.bad)
+    options.bad.require_rows(len(labels), path)
     count = count or max(labels.ids, default=-1) + 1
     space = labels_by_number(path, count, options)
     return Dataset((), labels.relevant(count), space, features.matrix())
 
 
-def xc_header(lines: list[str]) -> Header:
+def xc_header(lines: list[str]) -> SparseHeader:
     """The three numbers of `texts features labels`, when the first line is just these."""
     numbers = header_numbers(lines, 3)
-    return Header(*numbers) if numbers else Header()
+    return SparseHeader(*numbers) if numbers else SparseHeader()
 
 
 def header_numbers(lines: list[str], count: int) -> list[int]:
     """The first line as `count` sizes that can be; nothing when it is anything else."""
     words = lines[0].split() if lines else []
-    fits = all(word.isdecimal() and len(word) <= 10 and int(word) <= MOST for word in words)
+    fits = all(word.isdecimal() and len(word) <= 10 and int(word) <= MAX_COLUMNS for word in words)
     return [int(word) for word in words] if fits and len(words) == count else []
 
 
@@ -72,7 +76,7 @@ def is_xc(lines: list[str]) -> bool:
     return xc_header(lines).rows is not None or bool(_ROW.match(lines[0]))
 
 
-def data_rows(path: Path, header: Header, bad: BadLines) -> Iterator[tuple[int, bytes]]:
+def data_rows(path: Path, header: SparseHeader, bad: BadLines) -> Iterator[tuple[int, bytes]]:
     """(line number, line) of every row, blank ones too; complains when rows are missing."""
     rows = 0
     for number, line in read_lines(path, bad):
@@ -85,18 +89,12 @@ def data_rows(path: Path, header: Header, bad: BadLines) -> Iterator[tuple[int, 
         bad.add(path, 1, f"{what} Fetch the file again, or fix the first number.")
 
 
-def _split(line: str) -> tuple[str, str]:
-    """(labels, features); a line without labels starts with a space or with a feature."""
-    ids, _, pairs = line.partition(" ")
-    return ("", line) if ":" in ids else (ids, pairs)
-
-
 def _label_ids(ids: str, count: int | None) -> list[int]:
     try:
         labels = [int(label) for label in ids.split(",")] if ids else []
     except ValueError:
         raise BadLine(f"the labels {excerpt(ids)} are not numbers with commas between.") from None
-    wrong = next((label for label in labels if not 0 <= label < (count or MOST)), None)
+    wrong = next((label for label in labels if not 0 <= label < (count or MAX_COLUMNS)), None)
     if wrong is None:
         return labels
     if count is None or wrong < 0:
@@ -112,7 +110,7 @@ def write_xc(dataset: Dataset, path: str | Path) -> None:
     features = dataset.features
     relevant = dataset.relevant
     if features is None:
-        raise DataError("this data set has texts only; the xc format holds features. Write JSONL.")
+        raise DataError("the xc format holds features; this data set has texts only. Write JSONL.")
     with open_for_writing(Path(path)) as file:
         file.write(f"{len(dataset)} {features.shape[1]} {len(dataset.labels)}\n".encode())
         for row in range(len(dataset)):

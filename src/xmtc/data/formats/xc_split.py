@@ -12,36 +12,36 @@ from xmtc.core.errors import DataError
 from xmtc.data.bad_lines import BadLine, BadLines, excerpt
 from xmtc.data.builder import ones
 from xmtc.data.formats.sparse_pairs import SparseRows
-from xmtc.data.formats.xc import Header, data_rows, header_numbers
-from xmtc.data.label_file import labels_by_number
+from xmtc.data.formats.xc import SparseHeader, data_rows, header_numbers
+from xmtc.data.label_space import labels_by_number
 from xmtc.data.lines import decode, first_lines, read_lines, require_regular
 from xmtc.data.options import ReadOptions
 
 ENDINGS = ("_X_Xf.txt", "_X_Y.txt")  # features, labels
 
 
-def split_files(path: Path) -> tuple[Path, Path] | None:
-    """(features, labels) of the pair that this file belongs to, such as `trn_X_Xf.txt`."""
+def split_files(path: Path) -> list[Path]:
+    """Features and labels of the pair that this file belongs to, such as `trn_X_Xf.txt`."""
     for ending in ENDINGS:
         stem, found, packed = path.name.rpartition(ending)
         if found and packed in ("", ".gz"):
-            features, labels = (_either(path.with_name(stem + part)) for part in ENDINGS)
-            return features, labels
-    return None
-
-
-def _either(path: Path) -> Path:
-    packed = path.with_name(path.name + ".gz")
-    return packed if packed.is_file() and not path.is_file() else path
+            plain = [path.with_name(stem + part) for part in ENDINGS]
+            gzipped = [file.with_name(f"{file.name}.gz") for file in plain]
+            pairs = zip(plain, gzipped, strict=True)
+            return [gz if gz.is_file() and not file.is_file() else file for file, gz in pairs]
+    return []
 
 
 def read_split(path: Path, options: ReadOptions) -> Dataset:
     """Two matrices, one of features and one of labels, each `rows columns` and then pairs."""
     pair = split_files(path)
-    if pair is None or not all(file.is_file() for file in pair):
-        raise DataError(f"{path}: need both trn_X_Xf.txt and trn_X_Y.txt (or tst_...) beside it.")
-    features, dropped = _matrix(pair[0], options.feature_count, options.bad)
-    truth, also = _matrix(pair[1], options.label_count, options.bad)
+    if not pair or not all(file.is_file() for file in pair):
+        raise DataError(
+            f"{path}: expected two files, trn_X_Xf.txt and trn_X_Y.txt (or tst_...). Put both into "
+            "one folder."
+        )
+    features, bad_features = _matrix(pair[0], options.feature_count, options.bad)
+    truth, bad_labels = _matrix(pair[1], options.label_count, options.bad)
     if features.shape[0] != truth.shape[0]:
         raise DataError(
             f"{pair[0]} has {features.shape[0]} rows but {pair[1]} has {truth.shape[0]}. "
@@ -50,11 +50,8 @@ def read_split(path: Path, options: ReadOptions) -> Dataset:
     truth.eliminate_zeros()
     space = labels_by_number(path, truth.shape[1], options)
     dataset = Dataset((), ones(truth), space, features)
-    return _without(dataset, dropped | also)
-
-
-def _without(dataset: Dataset, rows: set[int]) -> Dataset:
-    return dataset.take([row for row in range(len(dataset)) if row not in rows])
+    dropped = bad_features | bad_labels
+    return dataset.take([row for row in range(len(dataset)) if row not in dropped])
 
 
 def _matrix(path: Path, columns: int | None, bad: BadLines) -> tuple[Csr, set[int]]:
@@ -66,7 +63,7 @@ def _matrix(path: Path, columns: int | None, bad: BadLines) -> tuple[Csr, set[in
         raise DataError(f"{path}:1: {seen} is not a header of two numbers, rows and columns.")
     rows = SparseRows(columns or header[1])
     dropped: set[int] = set()
-    for number, line in data_rows(path, Header(header[0]), bad):
+    for number, line in data_rows(path, SparseHeader(header[0]), bad):
         try:
             rows.add(decode(line))
         except BadLine as problem:

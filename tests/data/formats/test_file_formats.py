@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from xmtc.core.errors import ConfigError, DataError
-from xmtc.data.formats.folders import layouts
+from xmtc.data.formats.file_formats import FILE_FORMATS, file_format
+from xmtc.data.formats.folders import FOLDERS
 from xmtc.data.formats.xc_split import read_filter_pairs
-from xmtc.data.read import FILE_FORMATS, read_dataset, recognise
+from xmtc.data.read import read_dataset
 
 JSONL = '{"text": "one", "labels": ["b", "a", "b"]}\n{"text": "two", "labels": []}\n'
 XC = "2 4 3\n0,2 0:0.5 3:1\n 1:2.5\n"
@@ -46,7 +47,7 @@ def test_every_format_is_recognised_and_says_the_same(tmp_path, name, packed):
     kind, content = FILES[name]
     path = write(tmp_path, name, content, packed)
     dataset = read_dataset(path)
-    assert recognise(path) == kind
+    assert file_format(path) == kind
     short = {label: label.rpartition("/")[2] for label in dataset.labels.names}
     assert [(text, {short[n] for n in names}) for text, names in rows(dataset)] == [
         ("one", {"a", "b"}),
@@ -143,8 +144,8 @@ def test_cells_of_a_megabyte(tmp_path):
 
 
 def test_every_format_is_documented():
-    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
-    names = {*FILE_FORMATS, *(layout.name for layout in layouts(read_dataset))}
+    page = (Path(__file__).parents[3] / "docs" / "formats.md").read_text()
+    names = {*FILE_FORMATS, *(layout.name for layout in FOLDERS)}
     assert [name for name in sorted(names) if f"`{name}`" not in page] == []
 
 
@@ -166,7 +167,7 @@ def test_filter_pairs(tmp_path):
 
 
 def test_json_items_longer_than_a_chunk(tmp_path, monkeypatch):
-    monkeypatch.setattr("xmtc.data.formats.json_list.CHUNK", 7)
+    monkeypatch.setattr("xmtc.data.json_list.CHUNK", 7)
     items = [{"text": "grün " * n, "labels": [n]} for n in range(30)]
     path = write(tmp_path, "a.json", json.dumps(items, ensure_ascii=False, indent=1))
     assert rows(read_dataset(path)) == [(i["text"], {str(i["labels"][0])}) for i in items]

@@ -7,7 +7,7 @@ import re
 import pytest
 
 import xmtc
-from xmtc.data.bundled import FOLDER
+from xmtc.datasets import FOLDER
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Writes data sets: the ending of the name says as what."""
+"""Writes data sets in the format that the ending of the name stands for."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ def write_dataset(dataset: Dataset, path: str | Path) -> None:
 
 
 def writer_for(path: str | Path) -> Callable[[Dataset, str | Path], None]:
-    """What writes files with this ending."""
+    """The writer of files with this ending."""
     ending = data_path(Path(path)).suffix
     if ending not in WRITERS:
-        raise DataError(f"cannot tell what {path} should be. End its name in {', '.join(WRITERS)}.")
+        known = ", ".join(WRITERS)
+        raise DataError(f"cannot tell the format of {path} from its name. End it in {known}.")
     return WRITERS[ending]

@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from xmtc.core.errors import DataError
-from xmtc.data.read import read_dataset, recognise
+from xmtc.data.formats.folders import folder_layout
+from xmtc.data.read import read_dataset
 
 TRUTH = sp.csr_matrix(np.array([[1, 0, 1], [0, 1, 0]], np.float32))
 FEATURES = sp.csr_matrix(np.array([[0.5, 0], [0, 2]], np.float32))
@@ -90,8 +91,8 @@ KINDS = {
 def test_a_folder_is_recognised_and_lists_its_parts(tmp_path, make):
     make(tmp_path)
     kind, parts = KINDS[make]
-    assert recognise(tmp_path) == kind
-    with pytest.raises(DataError, match=re.escape(f"no part 'exam'. It has: {parts}.")):
+    assert folder_layout(tmp_path).name == kind
+    with pytest.raises(DataError, match=re.escape(f"no part 'exam'. Available: {parts}.")):
         read_dataset(tmp_path, split="exam")
     for part in parts.split(", "):
         assert len(read_dataset(tmp_path, split=part, format=kind)) >= 1
