@@ -9,12 +9,13 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "xmtc"
 WORKSHOPS = ["data", "text", "labels", "linear", "neural", "evaluation"]
+LINEAR = {"text", "labels", "linear"}
 BELOW = {
     "kernels": set(),
     "core": {"kernels"},
     **{room: {"core", "kernels"} for room in WORKSHOPS},
     "models": {"core", "kernels", "planning", *WORKSHOPS},
-    "planning": {"core", "kernels", "models", *WORKSHOPS},
+    "planning": {"core", "kernels", *LINEAR},
     "cli": {"core", "kernels", "models", "planning", *WORKSHOPS},
     "server": {"core", "kernels", "models", "planning", *WORKSHOPS},
 }

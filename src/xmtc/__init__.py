@@ -34,8 +34,8 @@ _HOMES = {
     "xmtc.evaluation.comparison": ["Comparison"],
     "xmtc.evaluation.report": ["Report"],
     "xmtc.models.update": ["add_labels", "remove_labels", "update"],
-    "xmtc.planning.plan": ["Plan", "plan"],
-    "xmtc.api": ["compare", "evaluate", "explain", "load", "predict", "save", "train"],
+    "xmtc.planning.plan": ["Plan"],
+    "xmtc.api": ["compare", "evaluate", "explain", "load", "plan", "predict", "save", "train"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = ["datasets", "sklearn"]

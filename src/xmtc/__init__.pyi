@@ -4,6 +4,7 @@ from xmtc.api import compare as compare
 from xmtc.api import evaluate as evaluate
 from xmtc.api import explain as explain
 from xmtc.api import load as load
+from xmtc.api import plan as plan
 from xmtc.api import predict as predict
 from xmtc.api import save as save
 from xmtc.api import train as train
@@ -30,6 +31,5 @@ from xmtc.models.update import add_labels as add_labels
 from xmtc.models.update import remove_labels as remove_labels
 from xmtc.models.update import update as update
 from xmtc.planning.plan import Plan as Plan
-from xmtc.planning.plan import plan as plan
 
 __version__: str

@@ -38,6 +38,7 @@ from xmtc.evaluation.comparison import Comparison, compare_rankings
 from xmtc.evaluation.report import Report, evaluate_ranking
 from xmtc.linear.explain import Evidence
 from xmtc.models import catalog, presets
+from xmtc.planning.plan import Plan, within
 
 THRESHOLD_DEPTH = 100  # labels of a text to which a threshold is applied
 EMPTY: Mapping[str, Any] = {}
@@ -121,6 +122,25 @@ def resolve(
     for each in (config, overrides):
         values = settings.merged(values, each) if each else values
     return kind, settings.from_dict(cls, values)
+
+
+def plan(
+    kind: str,
+    dataset: Dataset,
+    config: Any = None,
+    *,
+    memory: float | None = None,
+    minutes: float | None = None,
+) -> Plan:
+    """An estimate for these settings; with limits, for the nearest settings that fit them.
+
+    config: as for `train`. memory: bytes the process may have at its peak. minutes: of training.
+    A few classifiers are trained to see how fast this machine is, so this takes a while itself: of
+    linear_tree a third to nine tenths of the training's own time, of one_vs_all a second or two.
+    """
+    check_trainable(dataset, "plan")
+    kind, resolved = resolve(kind, config)
+    return within(kind, dataset, resolved, catalog.costs_of(kind, dataset), memory, minutes)
 
 
 def check_uses_validation(kind: str) -> None:

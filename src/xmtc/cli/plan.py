@@ -16,7 +16,6 @@ from xmtc.cli.model_options import (
 )
 from xmtc.cli.output import json_option, megabytes, print_json, seconds
 from xmtc.core.errors import ConfigError
-from xmtc.models.catalog import PLANNED
 
 if TYPE_CHECKING:
     from xmtc.planning.plan import Plan
@@ -49,7 +48,7 @@ def command(
 ) -> None:
     """Estimate time, memory and size of training KIND on DATA, and find settings within limits.
 
-    A few classifiers are trained to see how fast this machine is.
+    A few classifiers are trained to see how fast this machine is. Neural kinds have no estimate.
     """
     from xmtc import plan
     from xmtc.core import config
@@ -84,6 +83,3 @@ def described(made: Plan) -> str:
         f"{megabytes(made.model_bytes)}."
     )
     return "\n".join([text, *(f"Changed to fit: {change}" for change in made.changes)])
-
-
-command.epilog = f"Kinds: {', '.join(PLANNED)}. Neural kinds cannot be estimated."

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xmtc.core.errors import ConfigError, did_you_mean
 
-# kind -> (module, model class). A module exports Config, train and its model class.
+if TYPE_CHECKING:
+    from xmtc.core.dataset import Dataset
+    from xmtc.planning.cost import Estimate
+
+# kind -> (module, model class). A module exports Config, train and its model class; `costs` too
+# where time and memory can be estimated before training.
 KINDS = {
     "most_frequent": ("xmtc.models.most_frequent", "MostFrequent"),
     "linear_tree": ("xmtc.models.linear_tree", "LinearTree"),
@@ -25,8 +31,6 @@ KINDS = {
 # What can be trained, but is saved as one of the kinds above: such a module has no model class.
 RECIPES = {"auto": "xmtc.models.auto"}
 TRAINABLE = (*KINDS, *RECIPES)
-# What `plan` can tell time and memory of before training; it has a price for each.
-PLANNED = ("linear_tree", "one_vs_all", "ensemble", "most_frequent")
 
 
 def module_of(kind: str) -> Any:
@@ -51,6 +55,21 @@ def kinds_with_validation() -> tuple[str, ...]:
         for kind in TRAINABLE
         if wanted & {field.name for field in fields(module_of(kind).Config)}
     )
+
+
+def costs_of(kind: str, dataset: Dataset) -> Callable[[Any], Estimate]:
+    """Settings of this kind -> what training with them costs."""
+    if kind in RECIPES:
+        raise ConfigError(f"{kind} does its own planning; set minutes= instead.")
+    module = module_of(kind)
+    if not hasattr(module, "costs"):
+        known = ", ".join(each for each in KINDS if hasattr(module_of(each), "costs"))
+        raise ConfigError(
+            f"no estimate for {kind}. Available: {known}. A neural training shows the time to its "
+            "end while it runs; `xmtc train auto --minutes M` keeps a limit."
+        )
+    estimate: Callable[[Any], Estimate] = module.costs(dataset)
+    return estimate
 
 
 def class_of(kind: str) -> Any:

@@ -5,9 +5,9 @@ Parabel, Bonsai, XR-Linear and PLT are presets of this one model.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from xmtc.linear.forest import Forest, Score, Search, WeightType
 from xmtc.linear.forest_store import forest_arrays, read_forest
 from xmtc.linear.nodes import Negatives, Relevance, train_forest
 from xmtc.linear.svm import SvmConfig
+from xmtc.planning.cost import Estimate
+from xmtc.planning.tree_cost import linear_tree_costs
 from xmtc.text.encoder import GivenFeatures, learn_encoder, load_encoder
 from xmtc.text.tfidf import Tfidf, TfidfConfig
 from xmtc.text.top_terms import top_terms
@@ -183,6 +185,15 @@ def train(
         max_terms = min(max_terms, max(MIN_TERMS, round(LONG * usual)))
     seen = dataset.trained_on()
     return LinearTree(config, encoder, forests, dataset.labels, seen, max_terms)
+
+
+def costs(dataset: Dataset) -> Callable[[Config], Estimate]:
+    """Settings -> what training with them costs."""
+
+    def first_tree(texts: Dataset, features: Csr, encoder: Any, config: Config) -> LabelTree:
+        return next(trees_of(texts, label_vectors(texts, features, encoder, config), config))
+
+    return linear_tree_costs(dataset, first_tree)
 
 
 def trees_of(dataset: Dataset, vectors: Csr, config: Config) -> Iterator[LabelTree]:

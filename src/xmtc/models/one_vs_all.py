@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from xmtc.core import config as settings
@@ -18,6 +19,7 @@ from xmtc.core.walk import walk
 from xmtc.linear.explain import Evidence, of_label
 from xmtc.linear.scorer import LinearScorer
 from xmtc.linear.svm import SvmConfig, train_one_vs_all
+from xmtc.planning.cost import Estimate, one_vs_all_costs
 from xmtc.text.encoder import GivenFeatures, learn_encoder, load_encoder
 from xmtc.text.tfidf import Tfidf, TfidfConfig
 
@@ -87,3 +89,8 @@ def train(
     encoder, features = encoded or learn_encoder(dataset, config.text)
     scorer = LinearScorer(*train_one_vs_all(features, dataset.relevant, config.svm, config.seed))
     return OneVsAll(config, encoder, scorer, dataset.labels, dataset.trained_on())
+
+
+def costs(dataset: Dataset) -> Callable[[Config], Estimate]:
+    """Settings -> what training with them costs."""
+    return one_vs_all_costs(dataset)

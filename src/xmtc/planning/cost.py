@@ -12,26 +12,24 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from xmtc.core.arrays import Csr, label_counts
+from xmtc.core.arrays import label_counts
 from xmtc.core.dataset import Dataset
 from xmtc.core.threads import thread_count
 from xmtc.kernels.dual_descent import SIBLINGS
 from xmtc.linear.forest import Forest
 from xmtc.linear.svm import train_one_vs_all
-from xmtc.models import one_vs_all
 from xmtc.text.encoder import learn_encoder
 
 T = TypeVar("T")
 
-CHARACTERS = 200_000_000  # more text than this is judged by a sample of it
-BLOCKS = 16  # of one_vs_all's labels tried, of SIBLINGS each
-SHORT = 0.3  # seconds of work: what takes less is tried again, as other programs disturb it
+CHARACTERS = 200_000_000  # of more text than this a sample is read
+BLOCKS = 16  # of one_vs_all's labels trained, of SIBLINGS each
+SHORT = 0.3  # seconds of work: what takes less is repeated, as other programs disturb it
 
 # Bytes that training holds per entry, by the arrays alive at once (measured with malloc's slack).
-# of TF-IDF, per non-zero and per term
-LEARNING = 34
-PER_TERM = 80
-ENCODED = 16  # TF-IDF kept, per non-zero
+LEARNING = 34  # of TF-IDF, per non-zero
+PER_TERM = 80  # of the vocabulary
+ENCODED = 16  # of finished TF-IDF, per non-zero
 THREADS = 4_000_000  # of threads and their small allocations, whatever the data
 ASSEMBLING = 28  # per weight of one_vs_all, when they are put together
 
@@ -43,7 +41,7 @@ class Spent(NamedTuple):
     cpu: float = 0.0
 
     def times(self, factor: float) -> Spent:
-        """As much work again, `factor` times."""
+        """`factor` times as much work."""
         return Spent(self.seconds * factor, self.cpu * factor)
 
 
@@ -57,33 +55,42 @@ class Estimate:
 
 
 def one_vs_all_costs(dataset: Dataset) -> Callable[[Any], Estimate]:
-    """Settings -> estimate, from a few blocks of labels."""
-    some, scale = sample(dataset)
+    """Settings of one_vs_all -> estimate, from a few blocks of labels."""
+    texts, scale = sample(dataset)
 
-    def estimate(config: one_vs_all.Config) -> Estimate:
-        (encoder, features), reading = timed(lambda: learn_encoder(some, config.text))
-        rarest, spread = _spread(some.relevant)
-        _, start = least(lambda: train_one_vs_all(features, rarest, config.svm))
-        (weights, _), solving_some = least(lambda: train_one_vs_all(features, spread, config.svm))
-        more = len(dataset.labels) / spread.shape[1]
-        cpu = start.cpu + max(solving_some.cpu - start.cpu, 0) * more
+    def estimate(config: Any) -> Estimate:
+        (encoder, features), reading = timed(lambda: learn_encoder(texts, config.text))
+        # Labels alike in frequency share a block; the rarest alone costs little but the start that
+        # all blocks share.
+        order = np.argsort(-label_counts(texts.relevant), kind="stable")
+        blocks = -(-len(order) // SIBLINGS)
+        firsts = np.unique((np.arange(BLOCKS) + 0.5) / BLOCKS * blocks // 1).astype(int) * SIBLINGS
+        spread = np.concatenate([order[first : first + SIBLINGS] for first in firsts])
+        relevant = texts.relevant
+        _, start = least(lambda: train_one_vs_all(features, relevant[:, order[-1:]], config.svm))
+        (weights, _), solving = least(
+            lambda: train_one_vs_all(features, relevant[:, spread], config.svm)
+        )
+        more = len(dataset.labels) / len(spread)
+        cpu = start.cpu + max(solving.cpu - start.cpu, 0) * more
         entries = weights.nnz * more
-        solving = Spent(cpu / thread_count(), cpu).times(scale)
-        rows = len(dataset)
         nnz = features.nnz * scale
-        state = SIBLINGS * 4 * (features.shape[1] + 2 * rows) * thread_count()
+        state = SIBLINGS * 4 * (features.shape[1] + 2 * len(dataset)) * thread_count()
         growth = max(
             LEARNING * nnz + PER_TERM * features.shape[1],
             ENCODED * nnz + state + ASSEMBLING * entries,
         )
-        size = bytes_of(encoder.to_arrays("")) + 8 * entries
-        return Estimate(total(reading.times(scale), solving), THREADS + int(growth), int(size))
+        return Estimate(
+            total(reading, Spent(cpu / thread_count(), cpu)).times(scale),
+            THREADS + int(growth),
+            int(bytes_of(encoder.to_arrays("")) + 8 * entries),
+        )
 
     return estimate
 
 
 def sample(dataset: Dataset) -> tuple[Dataset, float]:
-    """The data set, or a random part with as much text as we look at."""
+    """The data set, or a random part with CHARACTERS of text, and how many times larger it is."""
     characters = sum(map(len, dataset.texts))
     if characters <= CHARACTERS:
         return dataset, 1.0
@@ -92,25 +99,15 @@ def sample(dataset: Dataset) -> tuple[Dataset, float]:
     return dataset.take(np.sort(rows)), len(dataset) / count
 
 
-def _spread(relevant: Csr) -> tuple[Csr, Csr]:
-    """(texts, the rarest label), whose training is little but the common start of all, and
-    (texts, some labels): BLOCKS blocks of labels that are alike in frequency, evenly spread."""
-    order = np.argsort(-label_counts(relevant), kind="stable")
-    blocks = -(-len(order) // SIBLINGS)
-    firsts = np.unique((np.arange(BLOCKS) + 0.5) / BLOCKS * blocks // 1).astype(int) * SIBLINGS
-    chosen = np.concatenate([order[first : first + SIBLINGS] for first in firsts])
-    return relevant[:, order[-1:]], relevant[:, chosen]
-
-
-def bytes_of(part: Any) -> int:
+def bytes_of(arrays: dict[str, Any] | Forest) -> int:
     """Of the arrays in a dict or a forest."""
-    if isinstance(part, Forest):
-        part = {field.name: getattr(part, field.name) for field in fields(part)}
-    return sum(array.nbytes for array in part.values() if isinstance(array, np.ndarray))
+    if isinstance(arrays, Forest):
+        arrays = {field.name: getattr(arrays, field.name) for field in fields(arrays)}
+    return sum(array.nbytes for array in arrays.values() if isinstance(array, np.ndarray))
 
 
 def timed(work: Callable[[], T]) -> tuple[T, Spent]:
-    """What the work gives, and what it took."""
+    """The result of the work, and what it took."""
     cpu = time.process_time()
     start = time.perf_counter()
     result = work()
@@ -118,12 +115,12 @@ def timed(work: Callable[[], T]) -> tuple[T, Spent]:
 
 
 def least(work: Callable[[], T]) -> tuple[T, Spent]:
-    """What the work gives, and the least that it took in as many tries as SHORT allows."""
+    """The result of the work, and the least that it took in as many runs as SHORT allows."""
     result, spent = timed(work)
-    tries = [spent]
-    while sum(each.seconds for each in tries) < SHORT:
-        tries.append(timed(work)[1])
-    return result, min(tries, key=lambda each: each.cpu)
+    runs = [spent]
+    while sum(each.seconds for each in runs) < SHORT:
+        runs.append(timed(work)[1])
+    return result, min(runs, key=lambda each: each.cpu)
 
 
 def total(*parts: Spent) -> Spent:

@@ -9,7 +9,7 @@ models of different label sets halves no score.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -34,6 +34,7 @@ from xmtc.models import catalog, presets
 from xmtc.models.ensemble.combine import How, LearnedWeights, Missing, best_weights, merge
 from xmtc.models.ensemble.label_union import all_labels, ids_in, merged_training, renumbered
 from xmtc.models.most_frequent import MostFrequent
+from xmtc.planning.cost import Estimate, total
 from xmtc.text.encoder import GivenFeatures
 
 KIND = "ensemble"
@@ -287,6 +288,19 @@ def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> Ensemble:
     if held_out is None or not held_out.relevant.nnz:
         return of(members, config)
     return learned(members, held_out, replace(config, validation=None))
+
+
+def costs(dataset: Dataset) -> Callable[[Config], Estimate]:
+    """Settings -> what training with them costs: one member after the other, all in memory."""
+
+    def estimate(config: Config) -> Estimate:
+        members = map(member_config, config.members)
+        each = [catalog.costs_of(kind, dataset)(settings_of) for kind, settings_of in members]
+        size = sum(cost.model_bytes for cost in each)
+        growth = size + max(cost.growth for cost in each)
+        return Estimate(total(*(cost.spent for cost in each)), growth, size)
+
+    return estimate
 
 
 def _check_members(members: tuple[Model, ...], config: Config) -> None:
