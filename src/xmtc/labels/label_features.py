@@ -1,4 +1,4 @@
-"""Label vectors: a label described by its texts, by the labels beside it, or by its own text."""
+"""Label vectors: a label described by its texts, by the labels it occurs with, or by its text."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def pifa(features: Csr, relevant: Csr, weigh_texts: bool = False, terms: int | N
 
 def cooccurrence(relevant: Csr) -> Csr:
     """(labels, labels): how often two labels share a text, rows of unit length, diagonal empty."""
-    together = sp.coo_array(relevant.T @ relevant)
-    apart = together.row != together.col
-    entries = (together.data[apart], (together.row[apart], together.col[apart]))
-    return unit_rows(as_csr(sp.coo_array(entries, shape=together.shape)))
+    counts = sp.coo_array(relevant.T @ relevant)
+    apart = counts.row != counts.col
+    entries = (counts.data[apart], (counts.row[apart], counts.col[apart]))
+    return unit_rows(as_csr(sp.coo_array(entries, shape=counts.shape)))
 
 
 def joint(features: Csr, relevant: Csr) -> Csr:
-    """(labels, features + labels): `pifa` and `cooccurrence` side by side, of equal weight."""
+    """(labels, features + labels): `pifa` and `cooccurrence` concatenated, of equal weight."""
     return unit_rows(as_csr(sp.hstack([pifa(features, relevant), cooccurrence(relevant)])))
 
 
@@ -58,22 +58,22 @@ def pifa_of_vectors(vectors: Array, relevant: Csr, weigh_texts: bool = False) ->
 
 
 def from_text(labels: LabelSpace, encoder: Encoder, unit: bool = True) -> Csr:
-    """(labels, features): what the labels say, in the terms of the texts' own encoder.
+    """(labels, features): the label texts, encoded as texts are.
 
     unit: of length 1; False: as the encoder makes them, for Euclidean clusters.
     """
-    said = [labels.text_of(label) for label in range(len(labels))]
-    vectors = as_csr(encoder.encode(said))
+    vectors = as_csr(encoder.encode([labels.text_of(label) for label in range(len(labels))]))
     return unit_rows(vectors) if unit else vectors
 
 
 def cleaned(labels: LabelSpace) -> LabelSpace:
     """The labels with texts that are words only, as X-BERT cleans them before it reads them.
 
-    %20 and the like become what they stand for; signs become spaces; nothing left becomes <unk>.
+    %20 and the like become what they stand for; signs become spaces; an empty text becomes <unk>.
     """
-    said = (unquote(labels.text_of(label)) for label in range(len(labels)))
-    return LabelSpace(labels.names, tuple(SIGNS.sub(" ", text).strip() or "<unk>" for text in said))
+    texts = (unquote(labels.text_of(label)) for label in range(len(labels)))
+    cleaned_texts = tuple(SIGNS.sub(" ", text).strip() or "<unk>" for text in texts)
+    return LabelSpace(labels.names, cleaned_texts)
 
 
 def filled(vectors: Csr, others: Csr) -> Csr:

@@ -42,6 +42,15 @@ class Plan:
     model_bytes: int  # on disk
     changes: tuple[str, ...] = ()  # what was given up for the limits
 
+    @property
+    def figures(self) -> dict[str, float]:
+        """What limits are about."""
+        return {"memory": self.peak_bytes, "minutes": self.seconds / 60}
+
+    def exceeded(self, limits: dict[str, float]) -> list[str]:
+        """The names of the limits that the plan exceeds."""
+        return [name for name, limit in limits.items() if self.figures[name] > limit]
+
 
 def within(
     kind: str,
@@ -55,10 +64,12 @@ def within(
 
     costs: settings -> estimate of what they add to what the process has now.
     """
-    limits = {"memory": memory, "minutes": minutes}
-    for name, limit in limits.items():
+    limits: dict[str, float] = {}
+    for name, limit in (("memory", memory), ("minutes", minutes)):
         fits = limit is None or (is_number(limit) and limit > 0)
         require(fits, name, limit, "must be a number above 0, or None for no limit")
+        if limit is not None:
+            limits[name] = limit
     before = resident_bytes()
     names = sum(len(name.encode(errors="replace")) + 13 for name in dataset.labels.names)
 
@@ -70,15 +81,14 @@ def within(
 
     found = plan_of(config)
     for name, value in CHEAPER:
-        exceeded = _exceeded(found, limits)
+        exceeded = found.exceeded(limits)
         cheaper = _changed(found.settings, name, value) if exceeded else None
         if cheaper is not None:
             tried = plan_of(cheaper)
-            helps = [n for n in exceeded if _figures(tried)[n] < WORTH * _figures(found)[n]]
-            if helps:
+            if helps := [n for n in exceeded if tried.figures[n] < WORTH * found.figures[n]]:
                 others = [change for change in found.changes if not change.startswith(f"{name}=")]
                 found = replace(tried, changes=(*others, f"{name}={value} for {helps[0]}"))
-    if exceeded := _exceeded(found, limits):
+    if exceeded := found.exceeded(limits):
         raise ConfigError(
             f"no settings of {kind} fit the limit of {' and '.join(exceeded)}: the least found is "
             f"{found.peak_bytes / 1e9:.2f} GB and {found.seconds / 60:.2g} minutes, with "
@@ -97,16 +107,6 @@ def resident_bytes() -> int:
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak * (1 if sys.platform == "darwin" else 1024)
-
-
-def _figures(plan: Plan) -> dict[str, float]:
-    return {"memory": plan.peak_bytes, "minutes": plan.seconds / 60}
-
-
-def _exceeded(plan: Plan, limits: dict[str, float | None]) -> list[str]:
-    """Which limits the plan exceeds."""
-    figures = _figures(plan)
-    return [name for name, limit in limits.items() if limit is not None and figures[name] > limit]
 
 
 def _changed(config: Any, name: str, value: Any) -> Any:
