@@ -49,21 +49,8 @@ def add_labels(
     if not isinstance(model, Gudn):
         model = _linear_tree(model)
     texts = dict(texts or {})
-    if examples is not None and not isinstance(examples, Dataset):
-        raise DataError(
-            f"examples: expected a Dataset, got {type(examples).__name__}. "
-            "Make one with xmtc.Dataset.of(texts, labels)."
-        )
-    for name, text in texts.items():
-        if not isinstance(text, str):
-            raise DataError(f"the text of {name!r}: expected a string, got {type(text).__name__}.")
-    names = examples.labels.names if examples else ()
-    labels = model.labels.extended_by([*names, *texts])
+    labels = _wider_labels(model.labels, examples, texts)
     new = labels.names[len(model.labels) :]
-    if not names and not texts:
-        raise DataError("the examples carry no label, so there is none to add.")
-    if not new:
-        raise DataError("there is no new label: the model has all of those names already.")
     if examples is None:
         relevant = as_csr(np.zeros((0, len(new)), np.float32))
     else:
@@ -85,6 +72,27 @@ def add_labels(
         ),
     )
     return replace(model, forests=forests, labels=labels, trained_on=seen)
+
+
+def _wider_labels(
+    known: LabelSpace, examples: Dataset | None, texts: Mapping[str, str]
+) -> LabelSpace:
+    """The labels of the model, then those of the examples and texts."""
+    if examples is not None and not isinstance(examples, Dataset):
+        raise DataError(
+            f"examples: expected a Dataset, got {type(examples).__name__}. "
+            "Make one with xmtc.Dataset.of(texts, labels)."
+        )
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            raise DataError(f"the text of {name!r}: expected a string, got {type(text).__name__}.")
+    names = [*(examples.labels.names if examples else ()), *texts]
+    if not names:
+        raise DataError("the examples carry no label, so there is none to add.")
+    labels = known.extended_by(names)
+    if len(labels) == len(known):
+        raise DataError("there is no new label: the model has all of those names already.")
+    return labels
 
 
 def remove_labels(model: Model, names: Iterable[str]) -> LinearTree:
