@@ -11,7 +11,7 @@ from xmtc import kernels
 def test_a_read_only_machine_gets_a_temporary_place(monkeypatch):
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setattr(os, "access", lambda place, mode: False)
-    kernels._find_a_place_for_compiled_kernels()
+    kernels.find_cache_folder()
     place = Path(os.environ["NUMBA_CACHE_DIR"])
     assert place.is_dir()
     place.rmdir()
@@ -21,5 +21,5 @@ def test_a_read_only_machine_gets_a_temporary_place(monkeypatch):
 def test_a_place_that_was_chosen_is_kept(monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", "/chosen")
     monkeypatch.setattr(os, "access", lambda place, mode: False)
-    kernels._find_a_place_for_compiled_kernels()
+    kernels.find_cache_folder()
     assert os.environ["NUMBA_CACHE_DIR"] == "/chosen"

@@ -76,7 +76,7 @@ def as_csr(matrix: Any) -> Csr:
 
 def kernel_arrays(matrix: Csr) -> Matrix:
     """The matrix as kernels read it: int64 starts, int32 columns, float32 values."""
-    return (
+    return Matrix(
         matrix.indptr.astype(np.int64),
         matrix.indices.astype(np.int32, copy=False),
         matrix.data.astype(np.float32, copy=False),

@@ -5,218 +5,223 @@ Of many texts, those that are at one node are scored together, while its chunk i
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit
 
 from xmtc.kernels.chunks import (
     IDENTITY,
     MULTIPLY,
+    Rule,
+    Scratch,
     Weights,
-    announce,
+    child_score,
     fill_margins,
-    from_above,
-    joined,
-    room_for,
+    inherited,
+    prefetch_node,
+    scratch_for,
 )
-from xmtc.kernels.types import Bytes, Floats, Ints, Longs, Matrix
+from xmtc.kernels.topk import insert_best
+from xmtc.kernels.types import Bytes, Floats, Ints, Longs, Matrix, kernel
 
 AHEAD = 3  # nodes of each text that are opened before the others
 
 
+class SearchTree(NamedTuple):
+    """A tree of classifiers, ready to search."""
+
+    weights: Weights
+    level_start: Longs  # where the nodes of each level begin, the root's level first
+    labels: Longs  # by node of the last level
+    widest: int  # the most children of a node
+
+
+class Limits(NamedTuple):
+    """How much of a tree is searched."""
+
+    beam: int
+    k: int
+    min_share: float  # nodes below this share of a level's best score are dropped; 0: none
+
+
+class Beams(NamedTuple):
+    """The best nodes of every text, best first: (texts, beam), and how many there are."""
+
+    nodes: Longs
+    scores: Floats
+    counts: Longs
+
+
+class Query(NamedTuple):
+    """What a search asks, the same at every node."""
+
+    texts: Matrix
+    weights: Weights
+    rule: Rule
+    closed: Bytes
+    min_share: float
+    scratch: Scratch
+
+
+class Level(NamedTuple):
+    """What the search of one level needs: where its nodes begin, and what their children are."""
+
+    first_node: int
+    nodes: int
+    first_child: int
+    names: Longs  # of children, by place: labels; empty where a child is called by its number
+
+
+@kernel
 def beam_search(
     texts: Matrix,
-    weights: Weights,
-    level_starts: Longs,
-    names: Longs,
-    widest: int,
-    widths: tuple[int, int],
-    rule: tuple[int, float, int, float],
+    tree: SearchTree,
+    limits: Limits,
+    rule: Rule,
     closed: Bytes,
-    opened: tuple[Ints, Floats] | None = None,
-    far: float = 0.0,
+    opened: Ints,
+    opened_scores: Floats,
 ) -> tuple[Ints, Floats]:
     """(texts, k) labels and scores, padded with -1 and -inf.
 
-    level_starts: where the nodes of each level begin, the root's level first.
-    names: the label of node n of the last level is names[n - names[0]].
-    widest: the most children of a node. widths: beam and k.
-    rule: transform, its power, how scores combine, and the exponent of the parent's when they are
-    multiplied: 1 trusts the path fully, 0 not at all.
     closed: (nodes,) 1 for nodes that may not be entered; or empty.
     opened: (texts, beam) places of nodes in the last level but one, padded with -1 at the end, and
-    their scores: the search begins there. None: at the root.
-    far: at each level, nodes below this share of the best one's score are not kept; 0 keeps all.
-    For scores that are products.
+    their scores: the search begins there. Without rows: at the root.
     """
-    ids = np.empty((len(texts[0]) - 1, widths[1]), np.int32)
-    scores = np.empty(ids.shape, np.float32)
-    if ids.size:
-        typed = (rule[0], np.float32(rule[1]), rule[2], np.float32(rule[3]))
-        first, beams = _begun(len(ids), level_starts, widths[0], rule[2], opened)
-        limits = (widest, widths[0], np.float32(far))
-        _search(
-            texts, weights, level_starts, names, limits, typed, closed, first, beams, ids, scores
-        )
+    count = len(texts.indptr) - 1
+    ids = np.full((count, limits.k), -1, np.int32)
+    scores = np.full((count, limits.k), np.float32(-np.inf), np.float32)
+    if ids.size == 0:
+        return ids, scores
+    typed = Rule(rule.transform, np.float32(rule.power), rule.combine, np.float32(rule.exponent))
+    min_share = np.float32(limits.min_share)
+    scratch = scratch_for(texts, tree.widest)
+    query = Query(texts, tree.weights, typed, closed, min_share, scratch)
+    depth = len(tree.level_start) - 2
+    level = 0
+    if len(opened) > 0:
+        level = depth - 1
+        beams = _opened_beams(opened, opened_scores, tree.level_start[level])
+    else:
+        beams = _empty_beams(count, limits.beam)
+        beams.scores[:, 0] = 1 if rule.combine == MULTIPLY else 0
+        beams.counts[:] = 1
+    while level < depth:
+        last = level == depth - 1
+        first_node = tree.level_start[level]
+        first_child = tree.level_start[level + 1]
+        names = tree.labels if last else tree.labels[:0]
+        here = Level(first_node, first_child - first_node, first_child, names)
+        found = _empty_beams(count, limits.k if last else limits.beam)
+        _open_level(query, here, beams, found)
+        if min_share > 0:
+            _drop_below(found, min_share)
+        beams = found
+        level += 1
+    for text in range(count):
+        for place in range(beams.counts[text]):
+            ids[text, place] = beams.nodes[text, place]
+            scores[text, place] = beams.scores[text, place]
     return ids, scores
 
 
-def _begun(
-    texts: int, level_starts: Longs, beam: int, combine: int, opened: tuple[Ints, Floats] | None
-) -> tuple[int, tuple[Longs, Floats, Longs]]:
-    """The level where the search begins, and the nodes, scores and counts that it begins with."""
-    if opened is None:
-        nodes, scores, counts = _beams(texts, beam)
-        scores[:, 0] = 1 if combine == MULTIPLY else 0
-        counts[:] = 1
-        return 0, (nodes, scores, counts)
-    places, given = opened
-    level = len(level_starts) - 3
-    nodes = level_starts[level] + np.maximum(places, 0)
-    counts = (places >= 0).sum(axis=1).astype(np.int64)
-    return level, (nodes.astype(np.int64), np.ascontiguousarray(given, np.float32), counts)
+@kernel
+def _opened_beams(places, scores, first_node):
+    """Beams that begin at these places of a level, padded with -1 at the end."""
+    beams = _empty_beams(len(places), places.shape[1])
+    for text in range(len(places)):
+        for place in range(places.shape[1]):
+            if places[text, place] >= 0:
+                beams.nodes[text, place] = first_node + places[text, place]
+                beams.scores[text, place] = scores[text, place]
+                beams.counts[text] += 1
+    return beams
 
 
-@njit(cache=True, nogil=True)
-def _keep(score, node, kept_nodes, kept_scores, filled, most):
-    """Insert into a list that is best first, ties by smaller id; returns the new length."""
-    if filled == most:
-        worst = kept_scores[most - 1]
-        if score < worst or (score == worst and node > kept_nodes[most - 1]):
-            return filled
-        filled -= 1
-    place = filled
-    while place > 0 and (
-        score > kept_scores[place - 1]
-        or (score == kept_scores[place - 1] and node < kept_nodes[place - 1])
-    ):
-        kept_scores[place] = kept_scores[place - 1]
-        kept_nodes[place] = kept_nodes[place - 1]
-        place -= 1
-    kept_scores[place] = score
-    kept_nodes[place] = node
-    return filled + 1
-
-
-@njit(cache=True, nogil=True)
-def _by_node(nodes, counts, first_node, node_count, first, last):
-    """(pairs, 2) texts and their places, by node.
-
-    first, last: which places of the beams, the best being 0.
-    """
-    starts = np.zeros(node_count + 1, np.int64)
-    for text in range(len(counts)):
-        for place in range(first, min(last, counts[text])):
-            starts[nodes[text, place] - first_node + 1] += 1
-    for node in range(node_count):
-        starts[node + 1] += starts[node]
-    pairs = np.empty((starts[node_count], 2), np.int64)
-    cursor = starts.copy()
-    for text in range(len(counts)):
-        for place in range(first, min(last, counts[text])):
-            node = nodes[text, place] - first_node
-            pairs[cursor[node], 0] = text
-            pairs[cursor[node], 1] = place
-            cursor[node] += 1
-    return pairs
-
-
-@njit(cache=True, nogil=True)
-def _open_node(texts, weights, room, beams, text, place, names, rule, closed, far, kept):
-    """Score the children of one node in a text's beam and keep the best; see `_open_level`.
-
-    Where scores are products no child is above its parent, so a node is skipped when all that can
-    be kept are better already, or so much better that its children would be dropped.
-    """
-    child_start = weights[0]
-    node = beams[0][text, place]
-    above = from_above(beams[1][text, place], rule)
-    best_nodes = kept[0][text]
-    best_scores = kept[1][text]
-    filled = kept[2][text]
-    bounded = rule[2] == MULTIPLY and rule[0] != IDENTITY
-    least = far * best_scores[0] if filled > 0 else np.float32(0)
-    if filled == len(best_nodes):
-        least = max(least, best_scores[filled - 1])
-    if bounded and above < least:
-        return
-    fill_margins(texts, text, weights, node, room)
-    for number in range(child_start[node], child_start[node + 1]):
-        if len(closed) == 0 or closed[number] == 0:
-            score = joined(room[0][number - child_start[node]], above, rule)
-            name = np.int64(names[number - names[0]]) if len(names) > 0 else number
-            filled = _keep(score, name, best_nodes, best_scores, filled, len(best_nodes))
-    kept[2][text] = filled
-
-
-@njit(cache=True, nogil=True)
-def _open_level(
-    texts, weights, room, beams, first_node, node_count, names, rule, closed, far, kept
-):
-    """Score the children of the nodes in the beams, node by node, and keep the best per text.
-
-    texts, weights: as in `beam_search`. beams, kept: (nodes, scores, counts) of this level and the
-    next. names: as in `beam_search`; empty where children are called by their numbers.
-    The best nodes of every text come first, so that many of the others are skipped.
-    """
-    nodes, _, counts = beams
-    if len(counts) == 1:  # nothing here may grow with the number of nodes
-        for place in range(counts[0]):
-            if place + 1 < counts[0]:
-                announce(texts, 0, weights, nodes[0, place + 1])
-            _open_node(texts, weights, room, beams, 0, place, names, rule, closed, far, kept)
-        return
-    for first, last in ((0, AHEAD), (AHEAD, nodes.shape[1])):
-        pairs = _by_node(nodes, counts, first_node, node_count, first, last)
-        for pair in range(len(pairs)):
-            text, place = pairs[pair]
-            _open_node(texts, weights, room, beams, text, place, names, rule, closed, far, kept)
-
-
-@njit(cache=True, nogil=True)
-def _beams(texts, width):
-    return (
+@kernel
+def _empty_beams(texts, width):
+    return Beams(
         np.zeros((texts, width), np.int64),
         np.zeros((texts, width), np.float32),
         np.zeros(texts, np.int64),
     )
 
 
-@njit(cache=True, nogil=True)
-def _drop_far(kept, far):
-    """Shorten the beams by the nodes below this share of their best."""
-    _, scores, counts = kept
+@kernel
+def _open_level(query, level, beams, found):
+    """Score the children of the nodes in the beams, node by node; the best per text into `found`.
+
+    The best nodes of every text come first, so that many of the others are skipped.
+    """
+    counts = beams.counts
+    if len(counts) == 1:  # nothing here may grow with the number of nodes
+        for place in range(counts[0]):
+            if place + 1 < counts[0]:
+                prefetch_node(query.texts, 0, query.weights, beams.nodes[0, place + 1])
+            _open_node(query, level, beams, 0, place, found)
+        return
+    for first, last in ((0, AHEAD), (AHEAD, beams.nodes.shape[1])):
+        pairs = _by_node(beams, level, first, last)
+        for pair in range(len(pairs)):
+            text, place = pairs[pair]
+            _open_node(query, level, beams, text, place, found)
+
+
+@kernel
+def _by_node(beams, level, first, last):
+    """(pairs, 2) texts and their places, by node.
+
+    first, last: which places of the beams, the best being 0.
+    """
+    nodes, _, counts = beams
+    starts = np.zeros(level.nodes + 1, np.int64)
     for text in range(len(counts)):
-        while counts[text] > 1 and scores[text, counts[text] - 1] < far * scores[text, 0]:
+        for place in range(first, min(last, counts[text])):
+            starts[nodes[text, place] - level.first_node + 1] += 1
+    for node in range(level.nodes):
+        starts[node + 1] += starts[node]
+    pairs = np.empty((starts[level.nodes], 2), np.int64)
+    for text in range(len(counts)):
+        for place in range(first, min(last, counts[text])):
+            node = nodes[text, place] - level.first_node
+            pairs[starts[node], 0] = text
+            pairs[starts[node], 1] = place
+            starts[node] += 1
+    return pairs
+
+
+@kernel
+def _open_node(query, level, beams, text, place, found):
+    """Score the children of one node in a text's beam; the best of them into `found`.
+
+    Where scores are products no child is above its parent, so a node is skipped when all that can
+    be found are better already, or so much better that its children would be dropped.
+    """
+    texts, weights, rule, closed, min_share, scratch = query
+    node = beams.nodes[text, place]
+    above = inherited(beams.scores[text, place], rule)
+    best_nodes = found.nodes[text]
+    best_scores = found.scores[text]
+    filled = found.counts[text]
+    least = min_share * best_scores[0] if filled > 0 else np.float32(0)
+    if filled == len(best_nodes):
+        least = max(least, best_scores[filled - 1])
+    if rule.combine == MULTIPLY and rule.transform != IDENTITY and above < least:
+        return
+    fill_margins(texts, text, weights, node, scratch)
+    first_child = weights.child_start[node]
+    for child in range(first_child, weights.child_start[node + 1]):
+        if len(closed) == 0 or closed[child] == 0:
+            score = child_score(scratch.margins[child - first_child], above, rule)
+            name = level.names[child - level.first_child] if len(level.names) > 0 else child
+            filled = insert_best(best_nodes, best_scores, filled, name, score)
+    found.counts[text] = filled
+
+
+@kernel
+def _drop_below(beams, min_share):
+    """Shorten the beams by the nodes below this share of their best."""
+    _, scores, counts = beams
+    for text in range(len(counts)):
+        while counts[text] > 1 and scores[text, counts[text] - 1] < min_share * scores[text, 0]:
             counts[text] -= 1
-
-
-@njit(cache=True, nogil=True)
-def _search(texts, weights, level_starts, names, limits, rule, closed, first, beams, ids, scores):
-    count, depth, (widest, beam, far) = ids.shape[0], len(level_starts) - 2, limits
-    room = room_for(texts, widest)
-    for level in range(first, depth):
-        last = level == depth - 1
-        kept = _beams(count, ids.shape[1] if last else beam)
-        _open_level(
-            texts,
-            weights,
-            room,
-            beams,
-            level_starts[level],
-            level_starts[level + 1] - level_starts[level],
-            names if last else names[:0],
-            rule,
-            closed,
-            far,
-            kept,
-        )
-        if far > 0:
-            _drop_far(kept, far)
-        beams = kept
-    for text in range(count):
-        found = beams[2][text]
-        for place in range(found):
-            ids[text, place] = beams[0][text, place]
-            scores[text, place] = beams[1][text, place]
-        ids[text, found:] = -1
-        scores[text, found:] = -np.inf

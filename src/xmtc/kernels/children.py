@@ -1,49 +1,41 @@
-"""Opens nodes of a tree: from the nodes kept for each text to all their children."""
+"""Opens nodes of a tree: from the best nodes of each text to all their children."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from xmtc.kernels.types import Floats, Ints, Longs
+from xmtc.kernels.types import Floats, Ints, Longs, kernel
 
 
-def expand(starts: Longs, children: Ints, kept: Ints, scores: Floats) -> tuple[Ints, Floats]:
+def expand(starts: Longs, children: Ints, beam: Ints, scores: Floats) -> tuple[Ints, Floats]:
     """(texts, beam) nodes and scores -> (texts, width) children, each with its parent's score.
 
     Node n has `children[starts[n] : starts[n + 1]]`. Below 0 is no node; rows are padded with -1.
     """
     nodes = len(starts) - 1
-    if kept.shape != scores.shape or kept.max(initial=-1) >= nodes:
-        raise ValueError(f"kept {kept.shape} and scores {scores.shape} of {nodes} nodes")
-    shape = (len(kept), _width(starts, kept))
-    candidates = np.full(shape, -1, np.int32)
-    parent_scores = np.zeros(shape, np.float32)
-    _fill(starts, children, kept, scores, candidates, parent_scores)
-    return candidates, parent_scores
+    if beam.shape != scores.shape or beam.max(initial=-1) >= nodes:
+        raise ValueError(f"beam {beam.shape} and scores {scores.shape} of {nodes} nodes")
+    return _expand(starts, children, beam, scores)
 
 
-@njit(cache=True, nogil=True)
-def _width(starts, kept):
+@kernel
+def _expand(starts, children, beam, scores):
     widest = 0
-    for text in range(kept.shape[0]):
+    for text in range(len(beam)):
         width = 0
-        for node in kept[text]:
+        for node in beam[text]:
             if node >= 0:
                 width += starts[node + 1] - starts[node]
         widest = max(widest, width)
-    return widest
-
-
-@njit(cache=True, nogil=True)
-def _fill(starts, children, kept, scores, candidates, parent_scores):
-    for text in range(kept.shape[0]):
+    candidates = np.full((len(beam), widest), -1, np.int32)
+    parent_scores = np.zeros((len(beam), widest), np.float32)
+    for text in range(len(beam)):
         place = 0
-        for rank in range(kept.shape[1]):
-            node = kept[text, rank]
-            if node < 0:
-                continue
-            for child in range(starts[node], starts[node + 1]):
-                candidates[text, place] = children[child]
-                parent_scores[text, place] = scores[text, rank]
-                place += 1
+        for rank in range(beam.shape[1]):
+            node = beam[text, rank]
+            if node >= 0:
+                for child in range(starts[node], starts[node + 1]):
+                    candidates[text, place] = children[child]
+                    parent_scores[text, place] = scores[text, rank]
+                    place += 1
+    return candidates, parent_scores

@@ -11,161 +11,187 @@ weights of all siblings in order, up to a whole number of vectors, which are add
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from xmtc.kernels.prefetch import fetch
 from xmtc.kernels.simd import WIDTH, add_scaled
-from xmtc.kernels.types import Array, Floats, Ints, Longs
-
-# bucket_start, bucket_width (both by node), bucket_row
-Buckets: TypeAlias = tuple[Longs, Longs, Ints]
-# row_key, cells, and the bits of a cell that are a sibling's number
-Rows: TypeAlias = tuple[Longs, Array, int]
-# child_start, the three of Buckets, the three of Rows, scales, biases; a child's weight is that of
-# the cell times the child's scale
-Weights: TypeAlias = tuple[Longs, Longs, Longs, Ints, Longs, Array, int, Floats, Floats]
+from xmtc.kernels.types import Array, Floats, Ints, Longs, kernel
 
 START_BITS = 32  # of a row's key, in pairs of cells; those above are the feature
 START = (1 << START_BITS) - 1
 FULLER = 2  # a row is full where that takes at most so many times the cells of its entries
 
-IDENTITY, SIGMOID, HINGE = 0, 1, 2  # what becomes of w·x + b; HINGE is exp(-max(0, 1 - v)^power)
-# how a child's score joins its parent's
+# what becomes of w·x + b; HINGE is exp(-max(0, 1 - v)^power)
+IDENTITY = 0
+SIGMOID = 1
+HINGE = 2
+# how a child's score and its parent's combine
 MULTIPLY = 0
 ADD = 1
 CHILD = 2
 
 
-def feature_buckets(row_start: Longs, row_feature: Ints, features: int) -> Buckets:
-    """The buckets of every chunk; node n's chunk is the rows row_start[n] to row_start[n + 1]."""
-    sparsity = max(features, 1) / np.maximum(np.diff(row_start), 1)
-    widths = np.maximum(np.ceil(np.log2(sparsity)), 0).astype(np.int64)
-    starts = np.zeros(len(row_start), np.int64)
-    np.cumsum((max(features - 1, 0) >> widths) + 2, out=starts[1:])
+class Weights(NamedTuple):
+    """The chunks of all nodes. A weight is its cell times the scale of its child."""
+
+    child_start: Longs  # by node: its first child
+    bucket_start: Longs  # by node
+    bucket_width: Longs  # by node
+    bucket_row: Ints  # by bucket
+    row_key: Longs
+    cells: Array
+    sibling_bits: int  # of a cell that are a sibling's number
+    scales: Floats  # by child
+    biases: Floats  # by child
+
+
+class Chunks(NamedTuple):
+    """The chunks of all nodes as they are trained and saved; node n has the rows row_start[n] to
+    row_start[n + 1] - 1, row r the entries entry_start[r] to entry_start[r + 1] - 1."""
+
+    child_start: Longs
+    row_start: Longs
+    row_feature: Ints
+    entry_start: Longs
+    entry_sibling: Array  # in the smallest unsigned type
+    entry_value: Array  # float32 or int8
+    scales: Floats
+    biases: Floats
+
+
+class Rule(NamedTuple):
+    """How a path is scored."""
+
+    transform: int
+    power: float  # of the transform
+    combine: int
+    exponent: float  # of the parent's score, when scores are multiplied: 0 ignores the path
+
+
+class Scratch(NamedTuple):
+    """Room for one text at one node, used again for the next."""
+
+    margins: Floats
+    entries: Longs
+    rows: Longs
+
+
+@kernel
+def pack_chunks(chunks: Chunks, features: int, cells: Array) -> Weights:
+    """The chunks as `fill_margins` reads them. cells: an empty array of the type of the cells,
+    float32, or integers that hold a sibling's number."""
+    nodes = len(chunks.row_start) - 1
+    widths = np.zeros(nodes, np.int64)
+    starts = np.zeros(nodes + 1, np.int64)
+    for node in range(nodes):
+        rows = max(chunks.row_start[node + 1] - chunks.row_start[node], 1)
+        while rows << widths[node] < features:
+            widths[node] += 1
+        starts[node + 1] = starts[node] + (max(features - 1, 0) >> widths[node]) + 2
     bucket_row = np.empty(starts[-1], np.int32)
-    _fill_buckets(row_start, row_feature, starts, widths, bucket_row)
-    return starts, widths, bucket_row
-
-
-@njit(cache=True, nogil=True)
-def _fill_buckets(row_start, row_feature, starts, widths, bucket_row):
-    for node in range(len(widths)):
-        row = row_start[node]
+    row_key = np.zeros(len(chunks.entry_start), np.int64)
+    for node in range(nodes):
+        full = in_vectors(chunks.child_start[node + 1] - chunks.child_start[node])
+        first = chunks.row_start[node]
+        last = chunks.row_start[node + 1]
+        row = first
         for bucket in range(starts[node], starts[node + 1]):
             edge = (bucket - starts[node]) << widths[node]
-            while row < row_start[node + 1] and row_feature[row] < edge:
+            while row < last and chunks.row_feature[row] < edge:
                 row += 1
             bucket_row[bucket] = row
-
-
-def packed_rows(
-    child_start: Longs,
-    row_start: Longs,
-    row_feature: Ints,
-    entry_start: Longs,
-    entry_sibling: Array,
-    entry_value: Array,
-) -> Rows:
-    """The rows of all chunks as `fill_margins` reads them.
-
-    child_start, row_start: by node. entry_sibling: in the smallest unsigned type; entry_value:
-    float32 or int8; both by entry, those of row r from entry_start[r] on.
-    """
-    kind = entry_value.dtype
-    if kind.kind == "i":  # as wide as a sibling's number needs
-        kind = np.dtype(f"i{entry_sibling.dtype.itemsize}")
-    widths = in_vectors(np.diff(child_start))
-    row_key = np.zeros(len(row_feature) + 1, np.int64)
-    _fill_starts(widths, row_start, entry_start, row_key)
+        for row in range(first, last):
+            size = 2 * (chunks.entry_start[row + 1] - chunks.entry_start[row])
+            row_key[row + 1] = row_key[row] + (full if full <= FULLER * size else size) // 2
     if row_key[-1] > START:
-        raise OverflowError(f"{2 * row_key[-1]:,} cells: a row's key has room for {2 * START:,}.")
-    cells = np.zeros(2 * int(row_key[-1]), kind)
-    _fill_cells(widths, row_start, row_key, entry_start, entry_sibling, entry_value, cells)
-    _add_features(row_feature, row_key)
-    return row_key, cells, -1 if kind.kind == "f" else (1 << 8 * kind.itemsize) - 1
+        raise OverflowError("the trees have more weights than a row's key has room for")
+    sibling_bits = (1 << (8 * cells.itemsize)) - 1
+    cells = np.zeros(2 * row_key[-1], cells.dtype)
+    _fill_cells(chunks, row_key, cells)
+    for row in range(len(chunks.row_feature)):
+        row_key[row] |= np.int64(chunks.row_feature[row]) << START_BITS
+    return Weights(
+        chunks.child_start,
+        starts,
+        widths,
+        bucket_row,
+        row_key,
+        cells,
+        sibling_bits,
+        chunks.scales.copy(),
+        chunks.biases.copy(),
+    )
 
 
-@njit(cache=True, nogil=True)
+@kernel
+def _fill_cells(chunks, row_start, cells):
+    for node in range(len(chunks.row_start) - 1):
+        full = in_vectors(chunks.child_start[node + 1] - chunks.child_start[node])
+        for row in range(chunks.row_start[node], chunks.row_start[node + 1]):
+            cell = 2 * row_start[row]
+            is_full = 2 * row_start[row + 1] - cell == full
+            for entry in range(chunks.entry_start[row], chunks.entry_start[row + 1]):
+                sibling = np.int64(chunks.entry_sibling[entry])
+                if is_full:
+                    cells[cell + sibling] = chunks.entry_value[entry]
+                else:
+                    cells[cell] = sibling
+                    cells[cell + 1] = chunks.entry_value[entry]
+                    cell += 2
+
+
+@kernel
 def in_vectors(children):
     """So many numbers, up to a whole number of vectors."""
     return (children + WIDTH - 1) // WIDTH * WIDTH
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_cell(key):
     """Where the cells of the row with this key begin."""
     return 2 * (key & START)
 
 
-@njit(cache=True, nogil=True)
-def _fill_starts(widths, row_start, entry_start, starts):
-    for node in range(len(widths)):
-        for row in range(row_start[node], row_start[node + 1]):
-            size = 2 * (entry_start[row + 1] - entry_start[row])
-            full = widths[node]
-            starts[row + 1] = starts[row] + (full if full <= FULLER * size else size) // 2
-
-
-@njit(cache=True, nogil=True)
-def _fill_cells(widths, row_start, row_key, entry_start, entry_sibling, entry_value, cells):
-    for node in range(len(widths)):
-        for row in range(row_start[node], row_start[node + 1]):
-            first = cell = first_cell(row_key[row])
-            full = first_cell(row_key[row + 1]) - first == widths[node]
-            for entry in range(entry_start[row], entry_start[row + 1]):
-                if full:
-                    cells[first + np.int64(entry_sibling[entry])] = entry_value[entry]
-                else:
-                    cells[cell] = entry_sibling[entry]
-                    cells[cell + 1] = entry_value[entry]
-                    cell += 2
-
-
-@njit(cache=True, nogil=True)
-def _add_features(row_feature, row_key):
-    for row in range(len(row_feature)):
-        row_key[row] |= np.int64(row_feature[row]) << START_BITS
-
-
-@njit(cache=True, nogil=True)
-def room_for(texts, widest):
-    """What `fill_margins` works on for any of these texts: margins, entries and their rows."""
+@kernel
+def scratch_for(texts, widest):
+    """Room for any of these texts at a node of up to `widest` children."""
     longest = 0
-    for text in range(len(texts[0]) - 1):
-        longest = max(longest, texts[0][text + 1] - texts[0][text])
+    for text in range(len(texts.indptr) - 1):
+        longest = max(longest, texts.indptr[text + 1] - texts.indptr[text])
     margins = np.empty(in_vectors(widest), np.float32)
-    return margins, np.empty(longest, np.int64), np.empty(longest, np.int64)
+    return Scratch(margins, np.empty(longest, np.int64), np.empty(longest, np.int64))
 
 
-@njit(cache=True, nogil=True)
-def announce(texts, text, weights, node):
+@kernel
+def prefetch_node(texts, text, weights, node):
     """Say that `fill_margins` comes next: what it reads first is fetched meanwhile."""
     indptr, columns, _ = texts
-    first_bucket = weights[1][node]
-    width = weights[2][node]
-    bucket_row = weights[3]
+    first_bucket = weights.bucket_start[node]
+    width = weights.bucket_width[node]
+    bucket_row = weights.bucket_row
     for entry in range(indptr[text], indptr[text + 1]):
         fetch(bucket_row, first_bucket + (columns[entry] >> width))
 
 
-@njit(cache=True, nogil=True)
-def fill_margins(texts, text, weights, node, room):
-    """w·x + b of a text for every child of a node, in order, in the first array of `room`.
+@kernel
+def fill_margins(texts, text, weights, node, scratch):
+    """w·x + b of a text for every child of a node, in order, into `scratch.margins`.
 
     Time is spent waiting for memory. So each loop asks for what the next one reads, for all of the
     text's features at once.
     """
     indptr, columns, values = texts
-    child_start, bucket_start, bucket_width, bucket_row, row_key = weights[:5]
-    cells, sibling_bits, scales, biases = weights[5:]
-    first_child = child_start[node] - 1
-    first_bucket = bucket_start[node]
-    children = child_start[node + 1] - child_start[node]
-    width = bucket_width[node]
-    margins, entries, rows = room
+    margins, entries, rows = scratch
+    bucket_row = weights.bucket_row
+    row_key = weights.row_key
+    cells = weights.cells
+    sibling_bits = weights.sibling_bits
+    first_child = weights.child_start[node] - 1
+    children = weights.child_start[node + 1] - weights.child_start[node]
+    first_bucket = weights.bucket_start[node]
+    width = weights.bucket_width[node]
     for entry in range(indptr[text], indptr[text + 1]):
         fetch(row_key, bucket_row[first_bucket + (columns[entry] >> width)])
     found = 0
@@ -182,9 +208,8 @@ def fill_margins(texts, text, weights, node, room):
         margins[child] = 0
     for place in range(found):
         value = values[entries[place]]
-        row = rows[place]
-        start = first_cell(row_key[row])
-        end = first_cell(row_key[row + 1])
+        start = first_cell(row_key[rows[place]])
+        end = first_cell(row_key[rows[place] + 1])
         if end - start == full:
             add_scaled(margins, full, cells, start, value)
             continue
@@ -194,10 +219,10 @@ def fill_margins(texts, text, weights, node, room):
             margins[sibling] += value * np.float32(cells[cell + np.uint64(1)])
     for child in range(children):
         place = first_child + child
-        margins[child] = margins[child] * scales[place] + biases[place]
+        margins[child] = margins[child] * weights.scales[place] + weights.biases[place]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _row_of(wanted, row_key, row, last, width):
     """The row of a feature within its bucket, -1 when it has none."""
     if last - row == 1 << width:  # all of the bucket's features are there
@@ -212,31 +237,23 @@ def _row_of(wanted, row_key, row, last, width):
     return row if row < last and row_key[row] >> START_BITS == wanted else -1
 
 
-@njit(cache=True, nogil=True)
-def from_above(score, rule):
-    """What a node's score brings to its children's. rule: as in `beam_search`."""
-    combine = rule[2]
-    trust = rule[3]
-    return score**trust if combine == MULTIPLY and trust != 1 else score
+@kernel
+def inherited(score, rule):
+    """What a node's score brings to its children's."""
+    multiplied = rule.combine == MULTIPLY and rule.exponent != 1
+    return score**rule.exponent if multiplied else score
 
 
-@njit(cache=True, nogil=True)
-def joined(margin, above, rule):
-    """A child's score: its own, joined with what comes from above."""
-    transform, power, combine, _ = rule
-    score = _transformed(margin, transform, power)
-    if combine == MULTIPLY:
+@kernel
+def child_score(margin, above, rule):
+    """A child's score: its own, combined with what it inherits from above."""
+    score = margin
+    if rule.transform == SIGMOID:
+        score = np.float32(1 / (1 + np.exp(-margin)))
+    elif rule.transform == HINGE:
+        loss = max(np.float32(0), np.float32(1) - margin)
+        power = loss * loss * loss if rule.power == 3 else loss**rule.power
+        score = np.float32(np.exp(-power))
+    if rule.combine == MULTIPLY:
         return score * above
-    return score + above if combine == ADD else score
-
-
-@njit(cache=True, nogil=True)
-def _transformed(value, transform, power):
-    if transform == SIGMOID:
-        return np.float32(1 / (1 + np.exp(-value)))
-    if transform == HINGE:
-        loss = max(np.float32(0), np.float32(1) - value)
-        if power == 3:
-            return np.float32(np.exp(-loss * loss * loss))
-        return np.float32(np.exp(-(loss**power)))
-    return value
+    return score + above if rule.combine == ADD else score

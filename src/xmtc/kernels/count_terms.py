@@ -6,13 +6,16 @@ words or some characters of one padded word, is then a span of that buffer.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit
 
 from xmtc.kernels.term_table import (
     HASH_START,
     HASH_STEP,
+    Spans,
     Table,
+    empty_table,
     finished_key,
     grown,
     hash_all,
@@ -20,46 +23,124 @@ from xmtc.kernels.term_table import (
     key_of,
     look_up,
 )
-from xmtc.kernels.types import Bytes, Ints, Longs
+from xmtc.kernels.types import Bytes, Ints, Longs, kernel
 
 SPACE = 32
-MAX_SPANS_PER_CHARACTER = 64  # bounds the scratch space; no useful n-gram range is wider
 
 
-class Analysis:
-    """How texts are cut. fold: the lower case of each code point, -1 where it separates words."""
+class Analysis(NamedTuple):
+    """How texts are cut into terms."""
 
-    def __init__(self, fold: Ints, min_chars: int, ngrams: tuple[int, int], chars: bool) -> None:
-        if not 1 <= ngrams[0] <= ngrams[1] or ngrams[1] - ngrams[0] >= MAX_SPANS_PER_CHARACTER:
-            raise ValueError(f"n-grams from {ngrams[0]} to {ngrams[1]}")
-        self.args = (fold, min_chars, ngrams[0], ngrams[1], chars)
+    fold: Ints  # the lower case of each code point, -1 where it separates words
+    min_chars: int  # of a word
+    shortest: int  # n-gram
+    longest: int
+    of_characters: bool  # n-grams of characters; else of words
+    buckets: int  # hash buckets that stand for terms, or 0
 
 
-def learn_terms(
-    text: Bytes, starts: Longs, analysis: Analysis, buckets: int
-) -> tuple[Longs, Ints, Ints, Ints, Bytes, Longs]:
+class TermCounts(NamedTuple):
+    """Texts as counts of terms, and the terms."""
+
+    indptr: Longs
+    terms: Ints  # of each text in order of first appearance
+    counts: Ints
+    in_texts: Ints  # (terms,) in how many texts each occurs
+    blob: Bytes  # of all terms, in order of first appearance; none where there are buckets
+    starts: Longs
+
+
+class TextScratch(NamedTuple):
+    """Room for the longest text."""
+
+    spans: Spans  # the normalised text and its terms
+    word_at: Longs
+    char_at: Longs
+    ids: Longs  # of the terms
+
+
+@kernel
+def learn_terms(text: Bytes, starts: Longs, analysis: Analysis) -> TermCounts:
     """Count every term of every text, collecting the terms in the order they first appear.
 
     text: all texts as UTF-8; text i is text[starts[i] : starts[i + 1]].
-    buckets: 0, or the number of hash buckets that stand for terms.
-    Returns CSR (indptr, terms, counts), terms per row in order of first appearance, in how many
-    texts each term occurs, and the table (blob, blob_starts); with buckets the table is empty.
     """
-    return _learn(text, starts, *analysis.args, buckets)
+    buckets = analysis.buckets
+    scratch = _scratch(starts, analysis)
+    spans = scratch.spans
+    ids = scratch.ids
+    table = empty_table()
+    known = 0
+    indptr = np.zeros(len(starts), np.int64)
+    rows = np.empty(1 << 16, np.int32)
+    counts = np.empty(1 << 16, np.int32)
+    place_of = np.zeros(max(buckets, 1 << 12), np.int32)
+    in_texts = np.zeros_like(place_of)
+    for row in range(len(starts) - 1):
+        first = indptr[row]
+        terms = _cut(text, starts[row], starts[row + 1], analysis, scratch)
+        done = 0
+        while buckets == 0:
+            done = look_up(table, spans, done, terms, True, ids)
+            if done == terms:
+                break
+            table = insert(table, known, spans.buffer, spans.begins[done], spans.ends[done])
+            ids[done] = known
+            known += 1
+            done += 1
+        if buckets > 0:
+            hash_all(spans.keys, terms, buckets, ids)
+        while known > len(place_of):
+            place_of = _doubled(place_of)
+            in_texts = _doubled(in_texts)
+        rows = grown(rows, first + terms)
+        counts = grown(counts, first + terms)
+        size = _tally(ids, terms, place_of, first, rows, counts)
+        for entry in range(first, size):
+            in_texts[rows[entry]] += 1
+        indptr[row + 1] = size
+    return TermCounts(
+        indptr,
+        rows[: indptr[-1]].copy(),
+        counts[: indptr[-1]].copy(),
+        in_texts[: max(buckets, known)].copy(),
+        table.blob[: table.starts[known]].copy(),
+        table.starts[: known + 1].copy(),
+    )
 
 
+@kernel
 def count_terms(
-    text: Bytes, starts: Longs, analysis: Analysis, buckets: int, table: Table
+    text: Bytes, starts: Longs, analysis: Analysis, table: Table
 ) -> tuple[Longs, Ints, Ints]:
     """Count the known terms: CSR (indptr, terms, counts), terms in order of first appearance."""
-    arrays = (table.slots, table.blob, table.starts)
-    return _count(text, starts, *analysis.args, buckets, *arrays)
+    buckets = analysis.buckets
+    scratch = _scratch(starts, analysis)
+    ids = scratch.ids
+    indptr = np.zeros(len(starts), np.int64)
+    rows = np.empty(1 << 10, np.int32)
+    counts = np.empty(1 << 10, np.int32)
+    place_of = np.zeros(max(buckets, len(table.starts)), np.int32)
+    for row in range(len(starts) - 1):
+        first = indptr[row]
+        terms = _cut(text, starts[row], starts[row + 1], analysis, scratch)
+        if buckets > 0:
+            hash_all(scratch.spans.keys, terms, buckets, ids)
+        else:
+            look_up(table, scratch.spans, 0, terms, False, ids)
+        rows = grown(rows, first + terms)
+        counts = grown(counts, first + terms)
+        indptr[row + 1] = _tally(ids, terms, place_of, first, rows, counts)
+    return indptr, rows[: indptr[-1]].copy(), counts[: indptr[-1]].copy()
 
 
-@njit(cache=True, nogil=True)
-def _normalise(text, position, end, fold, min_chars, out, word_at, keys):
-    """Fill `out` with " word word ", `word_at` with where each word begins, and one place more with
-    where the next would, and `keys` with the keys of the words. Returns the number of words."""
+@kernel
+def _normalise(text, position, end, analysis, scratch):
+    """Fill the buffer with " word word ", `word_at` with where each word begins, and one place more
+    with where the next would, and `keys` with those of the words. Returns the number of words."""
+    fold = analysis.fold
+    out, _, _, keys = scratch.spans
+    word_at = scratch.word_at
     out[0] = SPACE
     words = 0
     begin = 1
@@ -91,7 +172,7 @@ def _normalise(text, position, end, fold, min_chars, out, word_at, keys):
                     hashed = (hashed ^ np.uint64(out[place])) * HASH_STEP
                 position += width
             chars += 1
-        if chars >= min_chars:
+        if chars >= analysis.min_chars:
             word_at[words] = begin
             keys[words] = finished_key(packed, hashed, size - begin)
             words += 1
@@ -107,7 +188,7 @@ def _normalise(text, position, end, fold, min_chars, out, word_at, keys):
     return words
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _folded(fold, point):
     """The lower case of a code point, -1 for a separator; past the table as its last entry."""
     if point < len(fold):
@@ -115,7 +196,7 @@ def _folded(fold, point):
     return point if fold[-1] >= 0 else np.int64(-1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _point(text, position, byte):
     """(code point, bytes) of the character beyond ASCII that starts with `byte`."""
     second = np.int64(text[position + 1] & 0x3F)
@@ -128,7 +209,7 @@ def _point(text, position, byte):
     return (np.int64(byte & 0x07) << 18) | (second << 12) | (third << 6) | fourth, 4
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _put(out, size, point):
     """Append one character as UTF-8; returns the new size."""
     if point < 0x80:
@@ -149,11 +230,13 @@ def _put(out, size, point):
     return size + 2
 
 
-@njit(cache=True, nogil=True)
-def _word_spans(words, word_at, shortest, longest, begins, ends):
+@kernel
+def _word_spans(words, analysis, scratch):
     """n words in a row; the space after the last one is left out."""
+    _, begins, ends, _ = scratch.spans
+    word_at = scratch.word_at
     spans = 0
-    for n in range(shortest, longest + 1):
+    for n in range(analysis.shortest, analysis.longest + 1):
         for word in range(words - n + 1):
             begins[spans] = word_at[word]
             ends[spans] = word_at[word + n] - 1
@@ -161,18 +244,20 @@ def _word_spans(words, word_at, shortest, longest, begins, ends):
     return spans
 
 
-@njit(cache=True, nogil=True)
-def _char_spans(out, words, word_at, shortest, longest, begins, ends, char_at):
+@kernel
+def _char_spans(words, analysis, scratch):
     """n characters in a row inside a word and the spaces around it; a short word counts once."""
+    buffer, begins, ends, _ = scratch.spans
+    _, word_at, char_at, _ = scratch
     spans = 0
     for word in range(words):
         chars = 0
         for place in range(word_at[word] - 1, word_at[word + 1]):
-            if out[place] & 0xC0 != 0x80:  # not a continuation byte: a character starts here
+            if buffer[place] & 0xC0 != 0x80:  # not a continuation byte: a character starts here
                 char_at[chars] = place
                 chars += 1
         char_at[chars] = word_at[word + 1]
-        for n in range(shortest, longest + 1):
+        for n in range(analysis.shortest, analysis.longest + 1):
             for start in range(max(0, chars - n) + 1):
                 begins[spans] = char_at[start]
                 ends[spans] = char_at[min(start + n, chars)]
@@ -182,39 +267,40 @@ def _char_spans(out, words, word_at, shortest, longest, begins, ends, char_at):
     return spans
 
 
-@njit(cache=True, nogil=True)
-def _cut(text, begin, end, fold, min_chars, shortest, longest, chars, scratch):
-    """Cut one text into terms: fills scratch's buffer, begins, ends and keys; returns how many."""
-    out, word_at, begins, ends, keys, char_at = scratch
-    words = _normalise(text, begin, end, fold, min_chars, out, word_at, keys)
-    if chars:
-        terms = _char_spans(out, words, word_at, shortest, longest, begins, ends, char_at)
+@kernel
+def _cut(text, begin, end, analysis, scratch):
+    """Cut one text into terms: fills the spans of `scratch`; returns how many."""
+    buffer, begins, ends, keys = scratch.spans
+    words = _normalise(text, begin, end, analysis, scratch)
+    if analysis.of_characters:
+        terms = _char_spans(words, analysis, scratch)
     else:
-        terms = _word_spans(words, word_at, shortest, longest, begins, ends)
-    single_words = words if shortest == 1 and not chars else 0
+        terms = _word_spans(words, analysis, scratch)
+    single_words = words if analysis.shortest == 1 and not analysis.of_characters else 0
     for term in range(single_words, terms):
-        keys[term] = key_of(out, begins[term], ends[term])
+        keys[term] = key_of(buffer, begins[term], ends[term])
     return terms
 
 
-@njit(cache=True, nogil=True)
-def _scratch(starts, ranges):
-    """Room for the longest text: normalised bytes, words, begins, ends and keys of terms, chars."""
+@kernel
+def _scratch(starts, analysis):
     longest = 0
     for text in range(len(starts) - 1):
         longest = max(longest, starts[text + 1] - starts[text])
     room = 2 * longest + 4  # lower-casing can lengthen a character by half
-    return (
+    terms = room * (analysis.longest - analysis.shortest + 1)
+    spans = Spans(
         np.empty(room, np.uint8),
-        np.empty(room, np.int64),
-        np.empty(room * ranges, np.int64),
-        np.empty(room * ranges, np.int64),
-        np.empty(room * ranges, np.uint64),
-        np.empty(room, np.int64),
+        np.empty(terms, np.int64),
+        np.empty(terms, np.int64),
+        np.empty(terms, np.uint64),
+    )
+    return TextScratch(
+        spans, np.empty(room, np.int64), np.empty(room, np.int64), np.empty(terms, np.int64)
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _tally(ids, size_of_ids, place_of, first, terms, counts):
     """Count equal ids into (terms, counts) from `first` on; returns the end. `place_of` holds
     1 + the place of each id in this row and is all zero before and after."""
@@ -235,88 +321,9 @@ def _tally(ids, size_of_ids, place_of, first, terms, counts):
     return size
 
 
-@njit(cache=True, nogil=True)
-def _learn(text, starts, fold, min_chars, shortest, longest, chars, buckets):
-    scratch = _scratch(starts, longest - shortest + 1)
-    out, _, begins, ends, keys, _ = scratch
-    ids = np.empty_like(begins)
-    blob = np.empty(1 << 16, np.uint8)
-    term_starts = np.zeros(1 << 12, np.int64)
-    slots = np.zeros(1 << 14, np.uint64)
-    known = 0
-    indptr = np.zeros(len(starts), np.int64)
-    rows = np.empty(1 << 16, np.int32)
-    counts = np.empty(1 << 16, np.int32)
-    place_of = np.zeros(max(buckets, 1 << 12), np.int32)
-    in_texts = np.zeros_like(place_of)
-    for row in range(len(starts) - 1):
-        begin = starts[row]
-        end = starts[row + 1]
-        first = indptr[row]
-        terms = _cut(text, begin, end, fold, min_chars, shortest, longest, chars, scratch)
-        done = 0
-        while buckets == 0:
-            done = look_up(
-                out, begins, ends, keys, done, terms, slots, blob, term_starts, True, ids
-            )
-            if done == terms:
-                break
-            slots, blob, term_starts = insert(
-                slots, blob, term_starts, known, out, begins[done], ends[done]
-            )
-            ids[done] = known
-            known += 1
-            done += 1
-        if buckets > 0:
-            hash_all(keys, terms, buckets, ids)
-        while known > len(place_of):
-            place_of = _doubled(place_of)
-            in_texts = _doubled(in_texts)
-        rows = grown(rows, first + terms)
-        counts = grown(counts, first + terms)
-        size = _tally(ids, terms, place_of, first, rows, counts)
-        for entry in range(first, size):
-            in_texts[rows[entry]] += 1
-        indptr[row + 1] = size
-    return (
-        indptr,
-        rows[: indptr[-1]].copy(),
-        counts[: indptr[-1]].copy(),
-        in_texts[: max(buckets, known)].copy(),
-        blob[: term_starts[known]].copy(),
-        term_starts[: known + 1].copy(),
-    )
-
-
-@njit(cache=True, nogil=True)
+@kernel
 def _doubled(array):
     larger = np.zeros(2 * len(array), array.dtype)
     for place in range(len(array)):
         larger[place] = array[place]
     return larger
-
-
-@njit(cache=True, nogil=True)
-def _count(
-    text, starts, fold, min_chars, shortest, longest, chars, buckets, slots, blob, term_starts
-):
-    scratch = _scratch(starts, longest - shortest + 1)
-    out, _, begins, ends, keys, _ = scratch
-    ids = np.empty_like(begins)
-    indptr = np.zeros(len(starts), np.int64)
-    rows = np.empty(1 << 10, np.int32)
-    counts = np.empty(1 << 10, np.int32)
-    place_of = np.zeros(max(buckets, len(term_starts)), np.int32)
-    for row in range(len(starts) - 1):
-        begin = starts[row]
-        end = starts[row + 1]
-        first = indptr[row]
-        terms = _cut(text, begin, end, fold, min_chars, shortest, longest, chars, scratch)
-        if buckets > 0:
-            hash_all(keys, terms, buckets, ids)
-        else:
-            look_up(out, begins, ends, keys, 0, terms, slots, blob, term_starts, False, ids)
-        rows = grown(rows, first + terms)
-        counts = grown(counts, first + terms)
-        indptr[row + 1] = _tally(ids, terms, place_of, first, rows, counts)
-    return indptr, rows[: indptr[-1]].copy(), counts[: indptr[-1]].copy()

@@ -1,15 +1,14 @@
 """Linear classifiers by dual coordinate descent, SIBLINGS at a time.
 
-Siblings share the rows they learn from, so one pass over a row's non-zeros serves all of them:
+Siblings share the rows they are trained on, so one pass over a row's non-zeros serves all of them:
 their weights lie side by side, (features, SIBLINGS), and one vector instruction moves them all.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from xmtc.kernels.prefetch import fetch
 from xmtc.kernels.quickselect import mark_largest
@@ -24,27 +23,26 @@ from xmtc.kernels.simd import (
     add_to_rows,
     descend,
 )
-from xmtc.kernels.types import Floats, Ints, Longs
+from xmtc.kernels.sparse_rows import TrainingRows
+from xmtc.kernels.types import Floats, Ints, Longs, kernel
 
 SIBLINGS = WIDTH  # classifiers solved together: 16 float32 fill a cache line
 NEWTON_STEPS = 16  # of one logistic coordinate, at most
 SETTLED = 0.5  # resting rows are looked at again when gradients have shrunk to this share
 NEAR = 1 << 12  # features whose weights stay in the cache; of more, they are fetched ahead
-CALM = 0.1  # a row rests while every sibling's gradient there is below this share of the tolerance
+SMALLEST = float(np.finfo(np.float32).tiny)  # a weight of 0 has no effect
+REST = 0.1  # a row rests while every sibling's gradient there is below this share of the tolerance
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The training texts as the solver reads them."""
+class Positives(NamedTuple):
+    """The rows of each label: label j has rows[starts[j] : starts[j + 1]]."""
 
-    indptr: Longs
-    columns: Ints
-    values: Floats
-    square_lengths: Floats  # (rows,)
+    starts: Longs
+    rows: Ints
+    relevance: Floats  # of each row, times its cost; empty where all count the same
 
 
-@dataclass(frozen=True)
-class Start:
+class Start(NamedTuple):
     """Where the descent begins: a solution for rows that are all negative, or all zeros."""
 
     weights: Floats  # (features,)
@@ -52,62 +50,115 @@ class Start:
     alphas: Floats  # (rows,)
 
 
+class Problem(NamedTuple):
+    """What is minimised for each label: ½‖w‖² + ½b² + Σ c_i loss(y_i (w·x_i + b)).
+
+    The loss of a margin m is max(0, 1 - m)², or ln(1 + exp(-m)) when `logistic`. The descent ends
+    when the gradients of a whole pass lie within `tolerance`.
+    """
+
+    positive_cost: float
+    negative_cost: float
+    tolerance: float
+    max_iterations: int  # passes over the rows
+    logistic: bool
+
+
+class Block(NamedTuple):
+    """Up to SIBLINGS classifiers while they are solved."""
+
+    weights: Floats  # (features, SIBLINGS)
+    biases: Floats  # (SIBLINGS,)
+    alphas: Floats  # (rows, SIBLINGS)
+    positive: Ints  # (rows,) uint16: bit j is set where the row carries sibling j
+    diagonals: Floats  # 1 / (2 cost) of positive siblings: one row for all, or one per row
+    state: Floats  # (5, SIBLINGS): see `simd`
+
+
+@kernel
 def solve(
-    rows: Rows,
-    positives: tuple[Longs, Ints],
-    start: Start,
-    costs: tuple[float, float],
-    tolerance: float,
-    max_passes: int,
-    seed: int,
-    logistic: bool = False,
-    relevance: Floats | None = None,
+    rows: TrainingRows, positives: Positives, start: Start, problem: Problem, seed: int
 ) -> tuple[Floats, Floats, Floats]:
     """Classifiers of some labels over the same rows, SIBLINGS of them at a time.
 
-    Minimises ½‖w‖² + ½b² + Σ c_i loss(y_i (w·x_i + b)) for each label, until the gradients of a
-    whole pass lie within `tolerance`, or for `max_passes` passes. The loss of a margin m is
-    max(0, 1 - m)², or ln(1 + exp(-m)) when `logistic`.
-    positives: (starts, rows); label j belongs to rows[starts[j] : starts[j + 1]].
-    costs: c_i of positive and of negative rows. relevance: of each positive, times its cost.
     Returns weights (blocks, features, SIBLINGS), biases (labels,) and the alphas (rows, SIBLINGS)
     of the last block.
     """
-    return _solve(
-        rows.indptr,
-        rows.columns,
-        rows.values,
-        rows.square_lengths,
-        *positives,
-        np.empty(0, np.float32) if relevance is None else relevance,
-        start.weights,
-        np.float32(start.bias),
-        start.alphas,
-        np.float32(0.5 / costs[0]),
-        np.float32(0.5 / costs[1]),
-        np.float32(tolerance),
-        max_passes,
-        seed,
-        logistic,
-    )
+    labels = len(positives.starts) - 1
+    features = len(start.weights)
+    blocks = -(-labels // SIBLINGS)
+    weights = _lines(blocks * features).reshape(blocks, features, SIBLINGS)
+    alphas = _lines(len(rows.indptr) - 1)
+    biases = np.full((blocks, SIBLINGS), np.float32(start.bias))
+    for block in range(blocks):
+        _repeat(start.weights, weights[block])
+        _repeat(start.alphas, alphas)
+        first = block * SIBLINGS
+        starts = positives.starts[first : min(first + SIBLINGS, labels) + 1]
+        relevance = positives.relevance
+        if len(relevance):
+            relevance = relevance[starts[0] : starts[-1]]
+        own = Positives(starts - starts[0], positives.rows[starts[0] : starts[-1]], relevance)
+        state = _lines(5)
+        state[:] = 0
+        state[WORKING, : len(starts) - 1] = 1
+        solving = Block(
+            weights[block],
+            biases[block],
+            alphas,
+            np.zeros(len(alphas), np.uint16),
+            _diagonals(own, len(alphas), np.float32(0.5 / problem.positive_cost)),
+            state,
+        )
+        _mark_positives(rows, own, solving)
+        _descend_block(rows, solving, problem, np.uint64(seed + first))
+    return weights, biases.ravel()[:labels], alphas
 
 
+@kernel
 def large_weights(
-    weights: Floats, labels: int, threshold: float, most: int | None = None
+    weights: Floats, labels: int, threshold: float, max_weights: int
 ) -> tuple[Ints, Longs, Ints, Floats]:
-    """The weights not below the threshold, `most` per label: by feature, then by label.
+    """The weights not below the threshold, the largest of each label: by feature, then by label.
 
-    weights: (blocks, features, SIBLINGS). Returns the features that have any (rows,), where the
-    entries of each begin (rows + 1,), and the label and value of each entry.
+    weights: (blocks, features, SIBLINGS). max_weights: of a label; of equals, the first stay.
+    Returns the features that have any (rows,), where the entries of each begin (rows + 1,), and the
+    label and value of each entry.
     """
-    least = max(threshold, float(np.finfo(np.float32).tiny))  # a weight of 0 says nothing
-    if most is not None and most < weights.shape[1]:
+    if max_weights < weights.shape[1]:
         weights = weights.copy()
-        _drop_small(weights, most)
-    return _large(weights, labels, np.float32(least))
+        _drop_small(weights, max_weights)
+    least = np.float32(max(threshold, SMALLEST))
+    blocks = len(weights)
+    count = 0
+    used = 0
+    for feature in range(weights.shape[1]):
+        before = count
+        for block in range(blocks):
+            for j in range(min(SIBLINGS, labels - block * SIBLINGS)):
+                count += abs(weights[block, feature, j]) >= least
+        used += count > before
+    features = np.empty(used, np.int32)
+    starts = np.zeros(used + 1, np.int64)
+    siblings = np.empty(count, np.int32)
+    values = np.empty(count, np.float32)
+    row = 0
+    place = 0
+    for feature in range(weights.shape[1]):
+        for block in range(blocks):
+            for j in range(min(SIBLINGS, labels - block * SIBLINGS)):
+                if abs(weights[block, feature, j]) >= least:
+                    siblings[place] = block * SIBLINGS + j
+                    values[place] = weights[block, feature, j]
+                    place += 1
+        if place > starts[row]:
+            features[row] = feature
+            row += 1
+            starts[row] = place
+    return features, starts, siblings, values
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _lines(count):
     """(count, SIBLINGS), each row in one cache line: a row across two takes twice the time."""
     memory = np.empty((count + 1) * SIBLINGS, np.float32)
@@ -115,7 +166,7 @@ def _lines(count):
     return memory[first : first + count * SIBLINGS].reshape(count, SIBLINGS)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _repeat(column, wide):
     """(n,) into (n, SIBLINGS)."""
     for row in range(len(column)):
@@ -123,37 +174,43 @@ def _repeat(column, wide):
             wide[row, j] = column[row]
 
 
-@njit(cache=True, nogil=True)
-def _mark_positives(indptr, columns, values, starts, rows, positive, alphas, weights, biases):
+@kernel
+def _mark_positives(rows, positives, block):
     """Note each label's own rows and take back what they put into its weights as negatives."""
+    indptr, columns, values, _ = rows
+    weights = block.weights
+    alphas = block.alphas
+    starts = positives.starts
     for j in range(len(starts) - 1):
-        for row in rows[starts[j] : starts[j + 1]]:
+        for row in positives.rows[starts[j] : starts[j + 1]]:
             if alphas[row, j] != 0:
                 for entry in range(indptr[row], indptr[row + 1]):
                     weights[columns[entry], j] += alphas[row, j] * values[entry]
-                biases[j] += alphas[row, j]
-            positive[row] |= np.uint16(1 << j)
+                block.biases[j] += alphas[row, j]
+            block.positive[row] |= np.uint16(1 << j)
             alphas[row, j] = 0
 
 
-@njit(cache=True, nogil=True)
-def _diagonals(starts, rows, relevance, count, positive_diagonal):
+@kernel
+def _diagonals(positives, rows, diagonal):
     """1 / (2 cost) of positive siblings: one row for all, or one per row if relevances differ."""
-    diagonals = np.full((count if len(relevance) else 1, SIBLINGS), positive_diagonal)
+    starts, own_rows, relevance = positives
+    diagonals = np.full((rows if len(relevance) else 1, SIBLINGS), diagonal)
     if len(relevance):
         for j in range(len(starts) - 1):
             for place in range(starts[j], starts[j + 1]):
-                diagonals[rows[place], j] = positive_diagonal / relevance[place]
+                diagonals[own_rows[place], j] = diagonal / relevance[place]
     return diagonals
 
 
-@njit(cache=True, nogil=True)
-def _descend_logistic(row, positive, alphas, diagonals, which, scalars, state, biases):
+@kernel
+def _descend_logistic(row, which, block, scalars):
     """As `descend`, for logistic loss: an alpha lies between 0 and its cost (Yu, Huang, Lin 2011).
 
     Rows always count as moved, until their steps are small.
     """
-    length, negative_diagonal, calm = scalars
+    length, negative_diagonal, rest = scalars
+    _, biases, alphas, positive, diagonals, state = block
     moved = False
     for j in range(SIBLINGS):
         carries = (positive[row] >> j) & 1
@@ -185,7 +242,7 @@ def _descend_logistic(row, positive, alphas, diagonals, which, scalars, state, b
         state[CHANGE, j] = step * sign
         # How far the step leads, in units of a gradient: log ratios have no natural scale.
         far = abs(step) * (length + 4 / cost)
-        moved |= min(abs(first) * state[WORKING, j], far) > calm
+        moved |= min(abs(first) * state[WORKING, j], far) > rest
         state[HIGHEST, j] = max(state[HIGHEST, j], np.float32(far))
     if moved:
         for j in range(SIBLINGS):
@@ -195,7 +252,7 @@ def _descend_logistic(row, positive, alphas, diagonals, which, scalars, state, b
     return moved
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _shuffle(numbers, random):
     """Fisher and Yates, with a congruential generator: its state after."""
     for place in range(len(numbers) - 1, 0, -1):
@@ -205,103 +262,29 @@ def _shuffle(numbers, random):
     return random
 
 
-@njit(cache=True, nogil=True)
-def _solve(
-    indptr,
-    columns,
-    values,
-    square_lengths,
-    starts,
-    positive_rows,
-    relevance,
-    start_weights,
-    start_bias,
-    start_alphas,
-    positive_diagonal,
-    negative_diagonal,
-    tolerance,
-    max_passes,
-    seed,
-    logistic,
-):
-    labels = len(starts) - 1
-    features = len(start_weights)
-    blocks = -(-labels // SIBLINGS)
-    weights = _lines(blocks * features).reshape(blocks, features, SIBLINGS)
-    alphas = _lines(len(indptr) - 1)
-    biases = np.full((blocks, SIBLINGS), start_bias)
-    for block in range(blocks):
-        _repeat(start_weights, weights[block])
-        _repeat(start_alphas, alphas)
-        first = block * SIBLINGS
-        mine = starts[first : min(first + SIBLINGS, labels) + 1]
-        some = relevance[mine[0] : mine[-1]] if len(relevance) else relevance
-        _solve_block(
-            indptr,
-            columns,
-            values,
-            square_lengths,
-            mine - mine[0],
-            positive_rows[mine[0] : mine[-1]],
-            some,
-            positive_diagonal,
-            negative_diagonal,
-            tolerance,
-            max_passes,
-            np.uint64(seed + first),
-            logistic,
-            weights[block],
-            biases[block],
-            alphas,
-        )
-    return weights, biases.ravel()[:labels], alphas
-
-
-@njit(cache=True, nogil=True)
-def _announce(indptr, columns, values, row, after, weights):
+@kernel
+def _prefetch(rows, row, after, weights):
     """Say which rows come next: what they read is fetched meanwhile."""
+    indptr, columns, values, _ = rows
     fetch(columns, indptr[after])
     fetch(values, indptr[after])
     for entry in range(indptr[row], indptr[row + 1]):
         fetch(weights, np.int64(columns[entry]) * SIBLINGS)
 
 
-@njit(cache=True, nogil=True)
-def _solve_block(
-    indptr,
-    columns,
-    values,
-    square_lengths,
-    positive_starts,
-    positive_rows,
-    relevance,
-    positive_diagonal,
-    negative_diagonal,
-    tolerance,
-    max_passes,
-    random,
-    logistic,
-    weights,
-    biases,
-    alphas,
-):
-    """Classifiers of up to SIBLINGS labels: weights, biases and alphas are moved to the optimum."""
-    rows = len(indptr) - 1
-    labels = len(positive_starts) - 1
-    positive = np.zeros(rows, np.uint16)
-    _mark_positives(
-        indptr, columns, values, positive_starts, positive_rows, positive, alphas, weights, biases
-    )
-    diagonals = _diagonals(positive_starts, positive_rows, relevance, rows, positive_diagonal)
-    state = _lines(5)
-    state[:] = 0
-    state[WORKING, :labels] = 1
-    calm = tolerance * np.float32(CALM)
-    active = np.arange(rows)
-    size = rows
+@kernel
+def _descend_block(rows, block, problem, random):
+    """Move the weights, biases and alphas of a block to the optimum."""
+    indptr, columns, values, square_lengths = rows
+    weights, biases, alphas, positive, diagonals, state = block
+    tolerance = np.float32(problem.tolerance)
+    negative_diagonal = np.float32(0.5 / problem.negative_cost)
+    rest = tolerance * np.float32(REST)
+    active = np.arange(len(alphas))
+    size = len(active)
     goal = tolerance
-    for _ in range(max_passes):
-        whole = size == rows
+    for _ in range(problem.max_iterations):
+        whole = size == len(active)
         for j in range(SIBLINGS):
             state[LOWEST, j] = state[HIGHEST, j] = 0
         random = _shuffle(active[:size], random)
@@ -309,14 +292,16 @@ def _solve_block(
         while place < size:
             row = active[place]
             if len(weights) > NEAR and place + 2 < size:
-                _announce(indptr, columns, values, active[place + 1], active[place + 2], weights)
+                _prefetch(rows, active[place + 1], active[place + 2], weights)
             first = indptr[row]
             last = indptr[row + 1]
             add_rows(columns, values, first, last, weights, biases, state)
-            scalars = (square_lengths[row] + np.float32(1), negative_diagonal, calm)
-            which = row if len(relevance) else 0
-            step = (row, positive, alphas, diagonals, which, scalars, state, biases)
-            moved = _descend_logistic(*step) if logistic else descend(*step)
+            scalars = (square_lengths[row] + np.float32(1), negative_diagonal, rest)
+            which = row if len(diagonals) > 1 else 0
+            if problem.logistic:
+                moved = _descend_logistic(row, which, block, scalars)
+            else:
+                moved = descend(row, positive, alphas, diagonals, which, scalars, state, biases)
             if moved:
                 add_to_rows(columns, values, first, last, state[CHANGE], weights)
                 place += 1
@@ -331,10 +316,10 @@ def _solve_block(
                 break
             goal = max(tolerance, spread * np.float32(SETTLED))
         if size == 0 or spread <= goal:
-            size = rows
+            size = len(active)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _drop_small(weights, most):
     """Set all but the `most` largest weights of each label to 0; of equals, the first stay."""
     marks = np.empty(weights.shape[1], np.bool_)
@@ -344,34 +329,3 @@ def _drop_small(weights, most):
             for feature in range(weights.shape[1]):
                 if not marks[feature]:
                     weights[block, feature, j] = 0
-
-
-@njit(cache=True, nogil=True)
-def _large(weights, labels, least):
-    blocks = len(weights)
-    count = 0
-    used = 0
-    for feature in range(weights.shape[1]):
-        before = count
-        for block in range(blocks):
-            for j in range(min(SIBLINGS, labels - block * SIBLINGS)):
-                count += abs(weights[block, feature, j]) >= least
-        used += count > before
-    features = np.empty(used, np.int32)
-    starts = np.zeros(used + 1, np.int64)
-    siblings = np.empty(count, np.int32)
-    values = np.empty(count, np.float32)
-    row = 0
-    place = 0
-    for feature in range(weights.shape[1]):
-        for block in range(blocks):
-            for j in range(min(SIBLINGS, labels - block * SIBLINGS)):
-                if abs(weights[block, feature, j]) >= least:
-                    siblings[place] = block * SIBLINGS + j
-                    values[place] = weights[block, feature, j]
-                    place += 1
-        if place > starts[row]:
-            features[row] = feature
-            row += 1
-            starts[row] = place
-    return features, starts, siblings, values

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
-from numba import njit
 
-from xmtc.kernels.types import Floats, Ints, Signed
+from xmtc.kernels.types import Floats, Ints, Signed, kernel
 
-
-def largest_by_sibling(siblings: Ints, values: Floats, count: int) -> Floats:
-    """(count,) the largest absolute value of each sibling; 0 without any."""
-    return _largest(siblings, values, count)
+LARGEST = np.float32(127)  # of the whole numbers
+SCALE_BITS = 16  # so that a whole number times its scale is exact, and rounding twice is as once
 
 
-def rounded_values(siblings: Ints, values: Floats, scales: Floats) -> Signed:
-    """int8: each value in whole numbers of its sibling's scale."""
-    return _rounded(siblings, values, scales)
+@kernel
+def to_int8(siblings: Ints, values: Floats, count: int) -> tuple[Signed, Floats]:
+    """Each value in whole numbers of -127 to 127 of its sibling's scale, and the (count,) scales.
 
-
-@njit(cache=True, nogil=True)
-def _largest(siblings, values, count):
-    largest = np.zeros(count, np.float32)
+    siblings: which of the `count` children each value belongs to.
+    """
+    scales = np.zeros(count, np.float32)
     for entry in range(len(values)):
-        largest[siblings[entry]] = max(largest[siblings[entry]], abs(values[entry]))
-    return largest
-
-
-@njit(cache=True, nogil=True)
-def _rounded(siblings, values, scales):
-    whole = np.empty(len(values), np.int8)
+        scales[siblings[entry]] = max(scales[siblings[entry]], abs(values[entry]))
+    for child in range(count):
+        mantissa, exponent = math.frexp(scales[child] / LARGEST)
+        whole = np.rint(mantissa * (1 << SCALE_BITS))
+        scales[child] = np.float32(math.ldexp(whole, exponent - SCALE_BITS))
+        if scales[child] == 0:
+            scales[child] = 1
+    whole_values = np.empty(len(values), np.int8)
     for entry in range(len(values)):
-        whole[entry] = np.int8(np.rint(values[entry] / scales[siblings[entry]]))
-    return whole
+        whole_values[entry] = np.int8(np.rint(values[entry] / scales[siblings[entry]]))
+    return whole_values, scales

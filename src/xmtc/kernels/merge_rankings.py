@@ -1,4 +1,4 @@
-"""Joins the rankings of several models of the same labels."""
+"""Merges the rankings of several models of the same labels."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from xmtc.kernels.topk import best
-from xmtc.kernels.types import Floats, Ints
+from xmtc.kernels.types import Floats, Ints, kernel
 
 
 def mean_scores(labels: Ints, scores: Floats, models: int, k: int) -> tuple[Ints, Floats]:
     """(texts, places) of all models side by side -> the k best by mean score, absent counting 0."""
-    ids, sums = joined(labels, scores * np.float32(1 / models))
+    ids, sums = merged(labels, scores * np.float32(1 / models))
     return best(ids, sums, k)
 
 
-def joined(
+def merged(
     labels: Ints, scores: npt.NDArray[Any], largest: bool = False
 ) -> tuple[Ints, npt.NDArray[Any]]:
     """(texts, places) of all models side by side -> every label once, in the order of ids.
@@ -28,12 +27,12 @@ def joined(
     order = np.argsort(labels, axis=1, kind="stable").astype(np.int32)
     ids = np.full_like(labels, -1)
     values = np.zeros_like(scores)
-    _join_equal(labels, scores, order, largest, ids, values)
+    _merge_equal(labels, scores, order, largest, ids, values)
     return ids, values
 
 
-@njit(cache=True, nogil=True)
-def _join_equal(labels, scores, order, largest, ids, values):
+@kernel
+def _merge_equal(labels, scores, order, largest, ids, values):
     for text in range(len(labels)):
         last = -1
         for place in order[text]:

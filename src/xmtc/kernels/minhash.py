@@ -10,15 +10,15 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from xmtc.kernels.types import Bytes, Ints, Longs
+from xmtc.kernels.topk import insert_best
+from xmtc.kernels.types import Bytes, Ints, Longs, kernel
 
 Hashes: TypeAlias = npt.NDArray[np.uint64]
 Signatures: TypeAlias = npt.NDArray[np.uint32]
 
 PLACES = 128  # numbers in a signature; the estimate of a 0.9 overlap errs by 0.03
-BAND = 8  # texts are compared when 8 numbers in a row agree: 16 chances
+BAND = 8  # texts are compared when 8 numbers in a row agree, in one of 16 bands
 REACH = 32  # and then with this many texts before them, however many agree
 
 _FNV_START = np.uint64(0xCBF29CE484222325)
@@ -33,9 +33,9 @@ _31 = np.uint64(31)
 _32 = np.uint64(32)
 
 # One permutation of the 32-bit numbers per place: value -> value * odd + shift.
-_CHANCE = np.random.Generator(np.random.PCG64(20160813))
-_FACTORS = _CHANCE.integers(0, 2**31, PLACES, dtype=np.uint32) * np.uint32(2) + np.uint32(1)
-_SHIFTS = _CHANCE.integers(0, 2**32, PLACES, dtype=np.uint32)
+_RANDOM = np.random.Generator(np.random.PCG64(20160813))
+_FACTORS = _RANDOM.integers(0, 2**31, PLACES, dtype=np.uint32) * np.uint32(2) + np.uint32(1)
+_SHIFTS = _RANDOM.integers(0, 2**32, PLACES, dtype=np.uint32)
 
 
 def fingerprints(buffer: Bytes, indptr: Longs) -> tuple[Longs, Hashes, Signatures]:
@@ -47,15 +47,23 @@ def fingerprints(buffer: Bytes, indptr: Longs) -> tuple[Longs, Hashes, Signature
     words = np.zeros(texts, np.int64)
     wholes = np.zeros(texts, np.uint64)
     signatures = np.full((texts, PLACES), np.iinfo(np.uint32).max, np.uint32)
-    room = np.empty(_most_words(int(np.diff(indptr).max(initial=0))), np.uint64)
+    room = np.empty(int(np.diff(indptr).max(initial=0)) // 2 + 1, np.uint64)
     _fill_fingerprints(buffer, indptr, _FACTORS, _SHIFTS, room, words, wholes, signatures)
     return words, wholes, signatures
 
 
+@kernel
 def overlap(first: Bytes, second: Bytes) -> float:
     """Jaccard overlap of the sets of three-word runs of two texts, 0 to 1."""
-    rooms = [np.empty(_most_words(len(text)), np.uint64) for text in (first, second)]
-    return float(_overlap(first, second, rooms[0], rooms[1]))
+    runs = _runs_of(first)
+    others = _runs_of(second)
+    shared = 0
+    at = 0
+    for run in runs:
+        while at < len(others) and others[at] < run:
+            at += 1
+        shared += at < len(others) and others[at] == run
+    return shared / max(1, len(runs) + len(others) - shared)
 
 
 def likely_partners(signatures: Signatures, limit: int, least: int, most: int) -> Ints:
@@ -72,11 +80,7 @@ def likely_partners(signatures: Signatures, limit: int, least: int, most: int) -
     return partners
 
 
-def _most_words(size: int) -> int:
-    return size // 2 + 1
-
-
-@njit(cache=True, nogil=True)
+@kernel
 def _fill_fingerprints(buffer, indptr, factors, shifts, room, words, wholes, signatures):
     for text in range(len(words)):
         runs, words[text], wholes[text] = _read_runs(buffer, indptr[text], indptr[text + 1], room)
@@ -84,14 +88,14 @@ def _fill_fingerprints(buffer, indptr, factors, shifts, room, words, wholes, sig
             _lower(signatures[text], np.uint32(room[run] >> _32), factors, shifts)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _lower(signature, value, factors, shifts):
     for place in range(len(signature)):
         permuted = np.uint32(value * factors[place] + shifts[place])
         signature[place] = min(signature[place], permuted)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _read_runs(buffer, start, stop, runs):
     """Fills `runs` with the hash of each three-word run; shorter texts are one run."""
     words = 0
@@ -112,7 +116,7 @@ def _read_runs(buffer, start, stop, runs):
     return max(words - 2, min(words, 1)), words, whole
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _next_word(buffer, place, stop):
     """(the place after the next word, its hash), or (-1, 0) when there is none."""
     while place < stop and buffer[place] <= 32:
@@ -131,12 +135,12 @@ def _next_word(buffer, place, stop):
     return end, _mixed(value)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _is_word_itself(byte):
     return 0xE3 <= byte <= 0xE9  # the first of the three bytes of U+3000 to U+9FFF
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _mixed(value):
     """The finaliser of splitmix64: every bit of the input moves every bit of the output."""
     value = (value ^ (value >> _30)) * _MIX_1
@@ -144,19 +148,15 @@ def _mixed(value):
     return value ^ (value >> _31)
 
 
-@njit(cache=True, nogil=True)
-def _overlap(first, second, room, other_room):
-    runs = np.unique(room[: _read_runs(first, 0, len(first), room)[0]])
-    others = np.unique(other_room[: _read_runs(second, 0, len(second), other_room)[0]])
-    shared = at = 0
-    for run in runs:
-        while at < len(others) and others[at] < run:
-            at += 1
-        shared += at < len(others) and others[at] == run
-    return shared / max(1, len(runs) + len(others) - shared)
+@kernel
+def _runs_of(text):
+    """The hashes of the three-word runs of one text, ascending."""
+    room = np.empty(len(text) // 2 + 1, np.uint64)
+    runs, _, _ = _read_runs(text, 0, len(text), room)
+    return np.unique(room[:runs])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _band_keys(signatures, start):
     keys = np.zeros(len(signatures), np.uint64)
     for text in range(len(signatures)):
@@ -165,7 +165,7 @@ def _band_keys(signatures, start):
     return keys
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill_partners(signatures, keys, order, limit, partners, agreed):
     known = 0  # where the texts before `limit` of this bucket end, as far as we have walked
     bucket = 0
@@ -175,29 +175,10 @@ def _fill_partners(signatures, keys, order, limit, partners, agreed):
             bucket = known = at
         for earlier in range(max(bucket, known - REACH), known):
             other = order[earlier]
-            same = _agreement(signatures[text], signatures[other])
-            _insert(partners[text], agreed[text], other, same)
+            if other not in partners[text]:
+                same = 0
+                for place in range(PLACES):
+                    same += signatures[text, place] == signatures[other, place]
+                insert_best(partners[text], agreed[text], partners.shape[1], other, same)
         if text < limit:
             known = at + 1
-
-
-@njit(cache=True, nogil=True)
-def _insert(partners, agreed, other, same):
-    """Keeps the list best first and free of repeats; the earlier one found stays before equals."""
-    place = len(partners)
-    while place > 0 and same > agreed[place - 1]:
-        place -= 1
-    if place == len(partners) or other in partners:
-        return
-    partners[place + 1 :] = partners[place:-1].copy()
-    agreed[place + 1 :] = agreed[place:-1].copy()
-    partners[place] = other
-    agreed[place] = same
-
-
-@njit(cache=True, nogil=True)
-def _agreement(first, second):
-    same = 0
-    for place in range(len(first)):
-        same += first[place] == second[place]
-    return same

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from xmtc.kernels.types import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def in_order(values, wanted):
     """The value that would be at place `wanted` if they were sorted; they are shuffled meanwhile.
 
@@ -36,7 +37,7 @@ def in_order(values, wanted):
     return values[wanted]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mark_largest(values, most, marks):
     """True for the `most` values that are the farthest from 0; of equals, the first."""
     if len(values) <= most:

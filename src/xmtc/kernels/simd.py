@@ -144,7 +144,7 @@ def _descend(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     row, positive, alphas, diagonals, which, scalars, state, biases = _pointers(
         context, builder, signature, arguments
     )
-    length, negative_diagonal, calm = (
+    length, negative_diagonal, rest = (
         _splat(builder, builder.extract_value(scalars, place)) for place in range(3)
     )
     margin, working, lowest, highest, change = (_row(builder, state, place) for place in range(5))
@@ -166,7 +166,7 @@ def _descend(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     )
     _store(builder, _least(builder, _load(builder, lowest), projected), lowest)
     _store(builder, _most(builder, _load(builder, highest), projected), highest)
-    moving = builder.fcmp_ordered(">", _most(builder, projected, builder.fneg(projected)), calm)
+    moving = builder.fcmp_ordered(">", _most(builder, projected, builder.fneg(projected)), rest)
     moved = builder.icmp_unsigned(
         "!=", builder.bitcast(moving, ir.IntType(WIDTH)), ir.Constant(ir.IntType(WIDTH), 0)
     )

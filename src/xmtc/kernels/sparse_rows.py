@@ -2,72 +2,90 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit
 
 from xmtc.kernels.quickselect import mark_largest
-from xmtc.kernels.types import Floats, Ints, Longs, Matrix
+from xmtc.kernels.types import Floats, Ints, Longs, Matrix, kernel
 
 
-def gather_rows(
-    indptr: Longs, columns: Ints, values: Floats, rows: Ints, place_of: Ints
-) -> tuple[Longs, Ints, Floats, Ints, Floats]:
-    """(indptr, columns, values) of `rows` in new column numbers, which old columns those are,
-    ascending, and the square length of each row.
+class TrainingRows(NamedTuple):
+    """Texts as the solver of linear classifiers reads them: a matrix and its rows' lengths."""
+
+    indptr: Longs
+    columns: Ints
+    values: Floats
+    square_lengths: Floats  # (rows,)
+
+
+@kernel
+def gather_rows(matrix: Matrix, rows: Ints, place_of: Ints) -> tuple[TrainingRows, Ints]:
+    """These rows in new column numbers, and which old columns those are, ascending.
 
     place_of: (columns,) scratch space, all zero before and after.
     """
-    return _gather(indptr, columns, values, rows, place_of)
+    indptr, columns, values = matrix
+    size = 0
+    for row in rows:
+        size += indptr[row + 1] - indptr[row]
+    used = 0
+    seen = np.empty(min(size, len(place_of)), np.int32)
+    for row in rows:
+        for entry in range(indptr[row], indptr[row + 1]):
+            if place_of[columns[entry]] == 0:
+                place_of[columns[entry]] = 1
+                seen[used] = columns[entry]
+                used += 1
+    features = np.sort(seen[:used])
+    for place in range(used):
+        place_of[features[place]] = place
+    new_indptr = np.zeros(len(rows) + 1, np.int64)
+    new_columns = np.empty(size, np.int32)
+    new_values = np.empty(size, np.float32)
+    squares = np.zeros(len(rows), np.float32)
+    size = 0
+    for place in range(len(rows)):
+        for entry in range(indptr[rows[place]], indptr[rows[place] + 1]):
+            new_columns[size] = place_of[columns[entry]]
+            new_values[size] = values[entry]
+            squares[place] += values[entry] * values[entry]
+            size += 1
+        new_indptr[place + 1] = size
+    for place in range(used):
+        place_of[features[place]] = 0
+    return TrainingRows(new_indptr, new_columns, new_values, squares), features
 
 
-def unit_sums(
-    groups: Matrix, first: int, last: int, matrix: Matrix, columns: int, most: int | None = None
-) -> Matrix:
-    """(indptr, columns, values): of each group the weighted sum of its rows, of unit length.
-
-    groups: (indptr, rows, weights) of all groups; those from first to last - 1 are summed.
-    most: keep this many columns of a sum, the largest; of equals, the first.
-    """
-    most = columns if most is None else min(most, columns)
-    return _unit_sums(*groups, first, last, *matrix, columns, most)
-
-
-def largest_entries(matrix: Matrix, most: int) -> Matrix:
-    """The same rows, each with its `most` largest entries; of equals, the first."""
-    return _largest_entries(*matrix, most)
-
-
-def sorted_union(left: Ints, right: Ints) -> Ints:
-    """All numbers of two ascending arrays, once each, ascending."""
-    return _union(left, right)
-
-
-@njit(cache=True, nogil=True)
-def _largest_entries(indptr, columns, values, most):
+@kernel
+def largest_entries(matrix: Matrix, count: int) -> Matrix:
+    """The same rows, each with its `count` largest entries; of equals, the first."""
+    indptr, columns, values = matrix
     starts = np.zeros(len(indptr), np.int64)
     longest = 0
     for row in range(len(indptr) - 1):
         size = indptr[row + 1] - indptr[row]
         longest = max(longest, size)
-        starts[row + 1] = starts[row] + min(size, most)
-    kept_columns = np.empty(starts[-1], np.int32)
-    kept_values = np.empty(starts[-1], np.float32)
+        starts[row + 1] = starts[row] + min(size, count)
+    new_columns = np.empty(starts[-1], np.int32)
+    new_values = np.empty(starts[-1], np.float32)
     marks = np.empty(longest, np.bool_)
     end = 0
     for row in range(len(indptr) - 1):
         first = indptr[row]
         last = indptr[row + 1]
-        mark_largest(values[first:last], most, marks)
+        mark_largest(values[first:last], count, marks)
         for entry in range(first, last):
             if marks[entry - first]:
-                kept_columns[end] = columns[entry]
-                kept_values[end] = values[entry]
+                new_columns[end] = columns[entry]
+                new_values[end] = values[entry]
                 end += 1
-    return starts, kept_columns, kept_values
+    return Matrix(starts, new_columns, new_values)
 
 
-@njit(cache=True, nogil=True)
-def _union(left, right):
+@kernel
+def sorted_union(left: Ints, right: Ints) -> Ints:
+    """All numbers of two ascending arrays, once each, ascending."""
     both = np.empty(len(left) + len(right), np.int32)
     i = 0
     j = 0
@@ -82,40 +100,7 @@ def _union(left, right):
     return both[:end].copy()
 
 
-@njit(cache=True, nogil=True)
-def _gather(indptr, columns, values, rows, place_of):
-    size = 0
-    for row in rows:
-        size += indptr[row + 1] - indptr[row]
-    used = 0
-    seen = np.empty(min(size, len(place_of)), np.int32)
-    for row in rows:
-        for entry in range(indptr[row], indptr[row + 1]):
-            if place_of[columns[entry]] == 0:
-                place_of[columns[entry]] = 1
-                seen[used] = columns[entry]
-                used += 1
-    kept = np.sort(seen[:used])
-    for place in range(used):
-        place_of[kept[place]] = place
-    new_indptr = np.zeros(len(rows) + 1, np.int64)
-    new_columns = np.empty(size, np.int32)
-    new_values = np.empty(size, np.float32)
-    squares = np.zeros(len(rows), np.float32)
-    size = 0
-    for place in range(len(rows)):
-        for entry in range(indptr[rows[place]], indptr[rows[place] + 1]):
-            new_columns[size] = place_of[columns[entry]]
-            new_values[size] = values[entry]
-            squares[place] += values[entry] * values[entry]
-            size += 1
-        new_indptr[place + 1] = size
-    for place in range(used):
-        place_of[kept[place]] = 0
-    return new_indptr, new_columns, new_values, kept, squares
-
-
-@njit(cache=True, nogil=True)
+@kernel
 def _keep_largest(columns, total, most):
     """The columns with the largest sums move to the front, in their order; others' become 0."""
     marks = np.empty(len(columns), np.bool_)
@@ -130,8 +115,18 @@ def _keep_largest(columns, total, most):
     return end
 
 
-@njit(cache=True, nogil=True)
-def _unit_sums(starts, rows, weights, first, last, indptr, columns, values, width, most):
+@kernel
+def unit_sums(
+    groups: Matrix, first: int, last: int, matrix: Matrix, width: int, max_columns: int
+) -> Matrix:
+    """Of each group from first to last - 1 the weighted sum of its rows, of unit length.
+
+    groups: which rows of `matrix` (rows, width), and their weights.
+    max_columns: of a sum, the largest; of equals, the first.
+    """
+    starts, rows, weights = groups
+    indptr, columns, values = matrix
+    most = min(max_columns, width)
     bound = 0
     largest = 0
     for group in range(first, last):
@@ -172,4 +167,4 @@ def _unit_sums(starts, rows, weights, first, last, indptr, columns, values, widt
             out_values[place] = total[column] * scale
             total[column] = 0
         ends[group - first + 1] = end
-    return ends, out_columns[:end].copy(), out_values[:end].copy()
+    return Matrix(ends, out_columns[:end].copy(), out_values[:end].copy())

@@ -7,44 +7,67 @@ look-ups end there; longer ones compare bytes.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
-from numba import njit
 
-from xmtc.kernels.types import Bytes, Ints, Longs
+from xmtc.kernels.types import Array, Bytes, Ints, Longs, kernel
 
-LONGEST_PACKED = 7  # bytes of a term that fit into its key beside its length
+LONGEST_PACKED = 7  # bytes of a term that fit into its key with its length
 HASHED = np.uint64(1 << 63)  # marks the keys of longer terms: FNV-1a
 HASH_START = np.uint64(14695981039346656037)
 HASH_STEP = np.uint64(1099511628211)
 
 
-class Table:
-    """The terms of a vocabulary, ready for look-up. Its arrays never change."""
+class Table(NamedTuple):
+    """The terms of a vocabulary."""
 
-    def __init__(self, blob: Bytes, starts: Longs) -> None:
-        self.blob = blob
-        self.starts = starts
-        self.slots = _index(blob, starts)
-        if not len(self.slots):
-            raise ValueError("a term occurs twice")
+    slots: Array  # uint64
+    blob: Bytes
+    starts: Longs  # (terms + 1,) where each term begins in `blob`
+
+
+class Spans(NamedTuple):
+    """Terms as pieces of a buffer, with their keys."""
+
+    buffer: Bytes
+    begins: Longs
+    ends: Longs
+    keys: Array  # uint64
+
+
+@kernel
+def table_of(blob: Bytes, starts: Longs) -> Table:
+    """The terms of a finished vocabulary, ready for look-up."""
+    slots = _index(blob, starts)
+    if len(slots) == 0:
+        raise ValueError("a term occurs twice")
+    return Table(slots, blob, starts)
+
+
+@kernel
+def empty_table() -> Any:
+    """A table without terms, with room for some."""
+    return Table(
+        np.zeros(1 << 14, np.uint64), np.empty(1 << 16, np.uint8), np.zeros(1 << 12, np.int64)
+    )
 
 
 def merge_terms(tables: list[tuple[Bytes, Longs]]) -> tuple[Bytes, Longs, list[Ints]]:
-    """Several tables as one, in order of first appearance, and where each one's terms went."""
-    blob = np.empty(1 << 16, np.uint8)
-    starts = np.zeros(1 << 12, np.int64)
-    slots = np.zeros(1 << 14, np.uint64)
+    """Several vocabularies as one, in order of first appearance, and where each one's terms went.
+
+    tables: the bytes of the terms and where each begins.
+    """
+    merged = empty_table()
     known = 0
     moved = []
-    for other_blob, other_starts in tables:
-        ids, blob, starts, slots, known = _merge(
-            blob, starts, slots, known, other_blob, other_starts
-        )
+    for blob, starts in tables:
+        ids, merged, known = _merge(merged, known, blob, starts)
         moved.append(ids)
-    return blob[: starts[known]].copy(), starts[: known + 1].copy(), moved
+    return merged.blob[: merged.starts[known]].copy(), merged.starts[: known + 1].copy(), moved
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def finished_key(packed, hashed, size):
     """A term's key: short terms are their own bytes, long ones a hash with the top bit set."""
     if size <= LONGEST_PACKED:
@@ -52,7 +75,7 @@ def finished_key(packed, hashed, size):
     return hashed | HASHED
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def key_of(buffer, begin, end):
     packed = np.uint64(0)
     hashed = HASH_START
@@ -62,16 +85,17 @@ def key_of(buffer, begin, end):
     return finished_key(packed, hashed, end - begin)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _mixed(key):
     """The key with its bits spread, so that its low bits can choose a place."""
     key = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
     return key ^ (key >> np.uint64(29))
 
 
-@njit(cache=True, nogil=True)
-def _find(slots, blob, starts, buffer, begin, end, key):
+@kernel
+def _find(table, buffer, begin, end, key):
     """(place in slots, id), id -1 when the term is not there and the place is free."""
+    slots, blob, starts = table
     mask = np.int64(len(slots) // 2 - 1)
     place = np.int64(_mixed(key)) & mask
     while True:
@@ -85,7 +109,7 @@ def _find(slots, blob, starts, buffer, begin, end, key):
         place = (place + 1) & mask
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _same(blob, start, stop, buffer, begin, end):
     if stop - start != end - begin:
         return False
@@ -95,7 +119,7 @@ def _same(blob, start, stop, buffer, begin, end):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _index(blob, starts):
     """Slots for a finished table, at most half full; none at all when a term occurs twice."""
     terms = len(starts) - 1
@@ -103,9 +127,10 @@ def _index(blob, starts):
     while capacity < 2 * terms + 2:
         capacity *= 2
     slots = np.zeros(2 * capacity, np.uint64)
+    table = Table(slots, blob, starts)
     for term in range(terms):
         key = key_of(blob, starts[term], starts[term + 1])
-        place, twin = _find(slots, blob, starts, blob, starts[term], starts[term + 1], key)
+        place, twin = _find(table, blob, starts[term], starts[term + 1], key)
         if twin >= 0:
             return slots[:0]
         slots[2 * place] = key
@@ -113,7 +138,7 @@ def _index(blob, starts):
     return slots
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def grown(array, needed):
     """The array, or a copy twice as long or more when `needed` does not fit."""
     if needed <= len(array):
@@ -124,59 +149,57 @@ def grown(array, needed):
     return larger
 
 
-@njit(cache=True, nogil=True)
-def insert(slots, blob, starts, known, buffer, begin, end):
-    """Append a new term as number `known`; the arrays may be replaced by longer ones."""
-    size = starts[known]
-    blob = grown(blob, size + end - begin)
-    starts = grown(starts, known + 2)
+@kernel
+def insert(table, known, buffer, begin, end):
+    """The table with a new term as number `known`; its arrays may be replaced by longer ones."""
+    size = table.starts[known]
+    blob = grown(table.blob, size + end - begin)
+    starts = grown(table.starts, known + 2)
     for place in range(begin, end):
         blob[size + place - begin] = buffer[place]
     starts[known + 1] = size + end - begin
-    if 4 * (known + 1) > len(slots):
-        return _index(blob, starts[: known + 2]), blob, starts
+    if 4 * (known + 1) > len(table.slots):
+        return Table(_index(blob, starts[: known + 2]), blob, starts)
+    table = Table(table.slots, blob, starts)
     key = key_of(buffer, begin, end)
-    place, _ = _find(slots, blob, starts, buffer, begin, end, key)
-    slots[2 * place] = key
-    slots[2 * place + 1] = np.uint64(known + 1)
-    return slots, blob, starts
+    place, _ = _find(table, buffer, begin, end, key)
+    table.slots[2 * place] = key
+    table.slots[2 * place + 1] = np.uint64(known + 1)
+    return table
 
 
-@njit(cache=True, nogil=True)
-def _merge(blob, starts, slots, known, other_blob, other_starts):
-    begins = other_starts[:-1]
-    ends = other_starts[1:]
-    ids = np.empty(len(begins), np.int64)
-    keys = np.empty(len(begins), np.uint64)
-    for other in range(len(ids)):
-        keys[other] = key_of(other_blob, begins[other], ends[other])
+@kernel
+def _merge(table, known, blob, starts):
+    """Where each term went, the table with all of them, and how many it holds."""
+    ids = np.empty(len(starts) - 1, np.int64)
+    keys = np.empty(len(ids), np.uint64)
+    for term in range(len(ids)):
+        keys[term] = key_of(blob, starts[term], starts[term + 1])
+    spans = Spans(blob, starts[:-1], starts[1:], keys)
     done = 0
     while True:
-        done = look_up(
-            other_blob, begins, ends, keys, done, len(ids), slots, blob, starts, True, ids
-        )
+        done = look_up(table, spans, done, len(ids), True, ids)
         if done == len(ids):
-            return ids.astype(np.int32), blob, starts, slots, known
-        slots, blob, starts = insert(
-            slots, blob, starts, known, other_blob, begins[done], ends[done]
-        )
+            return ids.astype(np.int32), table, known
+        table = insert(table, known, blob, starts[done], starts[done + 1])
         ids[done] = known
         known += 1
         done += 1
 
 
-@njit(cache=True, nogil=True)
-def look_up(out, begins, ends, keys, done, terms, slots, blob, starts, stop_at_new, ids):
+@kernel
+def look_up(table, spans, done, terms, stop_at_new, ids):
     """Fill `ids` from place `done` on; returns where it stopped: at a new term, or at the end."""
+    buffer, begins, ends, keys = spans
     while done < terms:
-        _, ids[done] = _find(slots, blob, starts, out, begins[done], ends[done], keys[done])
+        _, ids[done] = _find(table, buffer, begins[done], ends[done], keys[done])
         if stop_at_new and ids[done] < 0:
             return done
         done += 1
     return done
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def hash_all(keys, terms, buckets, ids):
     for term in range(terms):
         ids[term] = np.int64(_mixed(keys[term]) % np.uint64(buckets))

@@ -1,11 +1,10 @@
-"""Keeps the k best of each row: higher scores first, equal scores by smaller id."""
+"""The k best of each row: higher scores first, equal scores by smaller id."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from xmtc.kernels.types import Floats, Ints
+from xmtc.kernels.types import Floats, Ints, kernel
 
 
 def best(ids: Ints, scores: Floats, k: int) -> tuple[Ints, Floats]:
@@ -22,35 +21,37 @@ def best(ids: Ints, scores: Floats, k: int) -> tuple[Ints, Floats]:
     return top_ids, top_scores
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill_best(ids, scores, top_ids, top_scores):
-    rows, width = ids.shape
-    k = top_ids.shape[1]
-    for row in range(rows):
+    for row in range(len(ids)):
         filled = 0
-        for column in range(width):
-            node = ids[row, column]
-            if node < 0:
-                continue
-            score = scores[row, column]
-            if not score > -np.inf:  # NaN and -inf
-                score = np.float32(-np.inf)
-            if filled == k and not _before(
-                score, node, top_scores[row, k - 1], top_ids[row, k - 1]
-            ):
-                continue
-            place = filled if filled < k else k - 1
-            while place > 0 and _before(
-                score, node, top_scores[row, place - 1], top_ids[row, place - 1]
-            ):
-                top_scores[row, place] = top_scores[row, place - 1]
-                top_ids[row, place] = top_ids[row, place - 1]
-                place -= 1
-            top_scores[row, place] = score
-            top_ids[row, place] = node
-            filled = min(filled + 1, k)
+        for column in range(ids.shape[1]):
+            if ids[row, column] >= 0:
+                score = scores[row, column]
+                if not score > -np.inf:  # NaN and -inf
+                    score = np.float32(-np.inf)
+                filled = insert_best(top_ids[row], top_scores[row], filled, ids[row, column], score)
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _before(score, node, other_score, other_node):
-    return score > other_score or (score == other_score and node < other_node)
+@kernel
+def insert_best(best_ids, best_scores, filled, new, score):
+    """Insert `new` into a list that is best first, ties by smaller id; returns how many are in it.
+
+    A list that is full loses its worst.
+    """
+    if filled == len(best_ids):
+        worst = best_scores[filled - 1]
+        if score < worst or (score == worst and new > best_ids[filled - 1]):
+            return filled
+        filled -= 1
+    place = filled
+    while place > 0 and (
+        score > best_scores[place - 1]
+        or (score == best_scores[place - 1] and new < best_ids[place - 1])
+    ):
+        best_scores[place] = best_scores[place - 1]
+        best_ids[place] = best_ids[place - 1]
+        place -= 1
+    best_scores[place] = score
+    best_ids[place] = new
+    return filled + 1

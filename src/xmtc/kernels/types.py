@@ -1,11 +1,15 @@
-"""Names for the arrays that kernels take and give."""
+"""Names for the arrays that kernels take and give, and how kernels are compiled."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 Array: TypeAlias = npt.NDArray[Any]
 Floats: TypeAlias = npt.NDArray[np.float32]
@@ -15,4 +19,17 @@ Doubles: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Signed: TypeAlias = npt.NDArray[np.int8]
-Matrix: TypeAlias = tuple[Longs, Ints, Floats]  # a sparse matrix: indptr, columns, values
+
+
+class Matrix(NamedTuple):
+    """A sparse matrix by rows: row r has the entries indptr[r] to indptr[r + 1] - 1."""
+
+    indptr: Longs
+    columns: Ints
+    values: Floats
+
+
+def kernel(function: Function) -> Function:
+    """Compiled at its first call and cached on disk; runs without the interpreter's lock."""
+    compiled: Function = njit(cache=True, nogil=True)(function)
+    return compiled

@@ -14,7 +14,8 @@ from xmtc.core.errors import require
 from xmtc.core.progress import track
 from xmtc.core.threads import blocks, in_threads
 from xmtc.kernels import dual_descent
-from xmtc.kernels.dual_descent import SIBLINGS, Rows, Start
+from xmtc.kernels.dual_descent import SIBLINGS, Positives, Problem, Start
+from xmtc.kernels.sparse_rows import TrainingRows
 
 SEEDS = 1_000_003  # between the seeds of two trainings: each solver has one of its own
 
@@ -65,100 +66,76 @@ def train_one_vs_all(
     and every block of labels starts from it.
     """
     rows = solver_rows(features)
-    seed *= SEEDS
-    start = _all_negative(rows, features.shape[1], config, seed)
-    carriers = relevant.tocsc()
-    carriers.sort_indices()
-    order = np.argsort(-np.diff(carriers.indptr), kind="stable")  # alike in frequency, so in work
-    cuts = blocks(len(order), SIBLINGS)
+    width = features.shape[1]
+    start = Start(np.zeros(width, np.float32), 0.0, np.zeros(features.shape[0], np.float32))
+    none = Positives(np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0, np.float32))
+    weights, biases, alphas = solve(rows, none, start, config, seed * SEEDS, tolerance_share=0.1)
+    start = Start(weights[0, :, 0].copy(), float(biases[0]), alphas[:, 0].copy())
+    by_label = relevant.tocsc()
+    order = np.argsort(-np.diff(by_label.indptr), kind="stable")  # alike in frequency, so in work
     with track("training classifiers", len(order)) as advance:
 
-        def work(cut: tuple[int, int]) -> tuple[Ints, Ints, Floats, Floats]:
+        def train(cut: tuple[int, int]) -> tuple[Ints, Ints, Floats, Floats]:
             labels = order[cut[0] : cut[1]]
-            solved = solve(rows, _positives(carriers, labels), start, config, seed + cut[0])
+            own = by_label[:, labels]
+            own.sort_indices()
+            positives = Positives(
+                own.indptr.astype(np.int64), own.indices.astype(np.int32), np.empty(0, np.float32)
+            )
+            weights, biases, _ = solve(rows, positives, start, config, seed * SEEDS + cut[0])
+            used, starts, siblings, values = pruned(weights, len(labels), config)
             advance(len(labels))
-            return _pruned(solved, labels, config)
+            columns = labels[siblings].astype(np.int32)
+            return np.repeat(used, np.diff(starts)), columns, values, biases
 
-        solved = in_threads(work, cuts)
-    return _assembled(solved, order, (features.shape[1], relevant.shape[1]))
+        solved = in_threads(train, blocks(len(order), SIBLINGS))
+    entry_features, columns, values, biases = map(np.concatenate, zip(*solved, strict=True))
+    in_order = np.empty(len(order), np.float32)
+    in_order[order] = biases
+    shape = (width, len(order))
+    matrix = sp.coo_array((values, (entry_features, columns)), shape=shape).tocsr()
+    matrix.sort_indices()
+    return matrix, in_order
 
 
 def refusing(biases: Floats, texts: Array) -> Floats:
-    """Who has no text has learned to refuse all that came by, maybe none: a clear no in any case.
+    """The biases, clearly negative for labels without texts: these may have seen no negative either.
 
     texts: how many each label has.
     """
-    clear: Floats = np.where(texts == 0, np.minimum(biases, np.float32(-1)), biases)
-    return clear
+    refused: Floats = np.where(texts == 0, np.minimum(biases, np.float32(-1)), biases)
+    return refused
 
 
-def solver_rows(features: Csr) -> Rows:
+def solver_rows(features: Csr) -> TrainingRows:
     """The texts as the solver reads them."""
     squares = np.asarray(features.multiply(features).sum(axis=1)).ravel()
-    return Rows(*kernel_arrays(features), squares.astype(np.float32))
-
-
-def _all_negative(rows: Rows, features: int, config: SvmConfig, seed: int) -> Start:
-    """The classifier that says no to every text."""
-    nothing = Start(np.zeros(features, np.float32), 0.0, np.zeros(len(rows.indptr) - 1, np.float32))
-    nobody = (np.zeros(2, np.int64), np.empty(0, np.int32))
-    weights, biases, alphas = solve(rows, nobody, nothing, config, seed, share=0.1)
-    return Start(weights[0, :, 0].copy(), float(biases[0]), alphas[:, 0].copy())
+    return TrainingRows(*kernel_arrays(features), squares.astype(np.float32))
 
 
 def solve(
-    rows: Rows,
-    positives: tuple[Longs, Ints],
+    rows: TrainingRows,
+    positives: Positives,
     start: Start,
     config: SvmConfig,
     seed: int,
-    share: float = 1,
-    relevance: Floats | None = None,
+    tolerance_share: float = 1,
 ) -> tuple[Floats, Floats, Floats]:
-    """Classifiers over the same rows. seed: their own; share: of the tolerance."""
-    costs = (config.cost * config.positive_cost, config.cost)
-    tolerance = config.tolerance * share
-    logistic = config.published.loss == "logistic"
-    return dual_descent.solve(
-        rows,
-        positives,
-        start,
-        costs,
-        tolerance,
+    """Weights, biases and alphas of classifiers over the same rows, as the kernel gives them.
+
+    seed: of these classifiers alone, so that it does not matter which thread works on them.
+    """
+    problem = Problem(
+        float(config.cost * config.positive_cost),
+        float(config.cost),
+        float(config.tolerance * tolerance_share),
         config.max_iterations,
-        seed & 0xFFFFFFFF,
-        logistic,
-        relevance,
+        config.published.loss == "logistic",
     )
+    return dual_descent.solve(rows, positives, start, problem, seed & 0xFFFFFFFF)
 
 
 def pruned(weights: Floats, labels: int, config: SvmConfig) -> tuple[Ints, Longs, Ints, Floats]:
-    """The weights worth keeping: features, where the entries of each begin, labels, values."""
-    return dual_descent.large_weights(weights, labels, config.prune, config.max_weights)
-
-
-def _positives(carriers: sp.csc_array, labels: Longs) -> tuple[Longs, Ints]:
-    rows = [carriers.indices[carriers.indptr[j] : carriers.indptr[j + 1]] for j in labels]
-    starts = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum([len(some) for some in rows], out=starts[1:])
-    return starts, np.concatenate(rows).astype(np.int32)
-
-
-def _pruned(
-    solved: tuple[Floats, Floats, Floats], labels: Longs, config: SvmConfig
-) -> tuple[Ints, Ints, Floats, Floats]:
-    weights, biases, _ = solved
-    rows, starts, siblings, values = pruned(weights, len(labels), config)
-    features = np.repeat(rows, np.diff(starts))
-    return features, labels[siblings].astype(np.int32), values, biases
-
-
-def _assembled(
-    solved: list[tuple[Ints, Ints, Floats, Floats]], order: Longs, shape: tuple[int, int]
-) -> tuple[Csr, Floats]:
-    features, labels, values, biases = (np.concatenate(part) for part in zip(*solved, strict=True))
-    by_label = np.empty(shape[1], np.float32)
-    by_label[order] = biases
-    weights = sp.coo_array((values, (features, labels)), shape=shape).tocsr()
-    weights.sort_indices()
-    return weights, by_label
+    """The weights to keep: features, where the entries of each begin, labels, values."""
+    most = weights.shape[1] if config.max_weights is None else config.max_weights
+    return dual_descent.large_weights(weights, labels, float(config.prune), most)

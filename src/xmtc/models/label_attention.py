@@ -28,7 +28,7 @@ from xmtc.core.run import NO_RUN, Run, training_key
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
 from xmtc.evaluation.report import evaluate_ranking
-from xmtc.kernels.merge_rankings import joined
+from xmtc.kernels.merge_rankings import merged
 from xmtc.kernels.topk import best
 from xmtc.labels.label_features import pifa
 from xmtc.labels.trees import PublishedTree, TreeConfig, balanced_tree
@@ -284,7 +284,7 @@ def opened_nodes(ranking: Ranking, relevant: Csr, beam: int) -> Ints:
     # A true node counts 1 more than it looks likely, so it comes first.
     labels = np.concatenate([ranking.labels, true], axis=1)
     keys = np.concatenate([likely, (true != NO_LABEL).astype(np.float32)], axis=1)
-    return best(*joined(labels, keys), beam)[0]
+    return best(*merged(labels, keys), beam)[0]
 
 
 def _ranked(

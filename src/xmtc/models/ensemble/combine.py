@@ -11,7 +11,7 @@ import numpy as np
 from xmtc.core.arrays import Bools, Doubles
 from xmtc.core.progress import track
 from xmtc.core.ranking import NO_LABEL, Ranking
-from xmtc.kernels.merge_rankings import joined
+from xmtc.kernels.merge_rankings import merged
 from xmtc.kernels.topk import best
 
 # Weights that are tried; members whose scores fall more slowly often deserve very little.
@@ -44,7 +44,7 @@ def merge(
     ]
     labels = np.concatenate([rankings[member].labels for member in members], axis=1)
     if how == "round_robin":
-        return Ranking(*best(*joined(labels, np.concatenate(values, axis=1), largest=True), k))
+        return Ranking(*best(*merged(labels, np.concatenate(values, axis=1), largest=True), k))
     zero = float(_log_odds(np.zeros(1))[0]) if how == "logit" else 0.0
     floors = []  # (texts, 1) each: the value of labels that a member knows and did not rank
     for member, value in zip(members, values, strict=True):
@@ -57,7 +57,7 @@ def merge(
         (value - floor) * weights[member]
         for member, value, floor in zip(members, values, floors, strict=True)
     ]
-    ids, sums = joined(labels, np.concatenate(above, axis=1))
+    ids, sums = merged(labels, np.concatenate(above, axis=1))
     shares = np.zeros_like(sums)
     for member, floor in zip(members, floors, strict=True):
         share = weights[member] * (1.0 if known is None else known[member][ids])
