@@ -15,25 +15,29 @@ from xmtc.models import linear_tree
 SCORES = st.sampled_from(["path", "path2", "probability"])
 
 
-def every_score(forest, texts, score, trust):
+def every_score(forest, texts, score, exponent):
     """(texts, labels): the product along each label's path, in float32, which can underflow."""
     scores = np.ones((texts.shape[0], 1), np.float32)
     for level, parents in enumerate(forest.tree.parents):
         every = np.tile(np.arange(len(parents)), (texts.shape[0], 1))
-        scores = DenseLevel(forest, level, score).score(texts, every) * scores[:, parents] ** trust
+        scores = (
+            DenseLevel(forest, level, score).score(texts, every) * scores[:, parents] ** exponent
+        )
     return scores
 
 
 @given(st.integers(0, 5000), SCORES, st.sampled_from([0.2, 0.5, 1.0]), st.integers(1, 45))
-def test_it_finds_what_brute_force_finds(seed, score, trust, k):
+def test_it_finds_what_brute_force_finds(seed, score, exponent, k):
     forest = random_forest(seed)
     texts = random_texts(seed)
     forest = forest.as_int8() if seed % 2 else forest
     allowed = np.random.default_rng(seed).random(40) < 0.6
     for choice in (None, allowed):
-        scores = every_score(forest, texts, score, trust)
+        scores = every_score(forest, texts, score, exponent)
         scores[:, np.zeros(40, bool) if choice is None else ~choice] = -np.inf
-        found = forest.rank(texts, k, score=score, allowed=choice, trust=trust, search="exact")
+        found = forest.rank(
+            texts, k, score=score, allowed=choice, path_exponent=exponent, search="exact"
+        )
         expected = np.full((17, k), -np.inf)
         expected[:, : min(k, 40)] = -np.sort(-scores)[:, :k]
         assert np.allclose(found.scores, expected, atol=1e-4)

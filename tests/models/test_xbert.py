@@ -20,7 +20,7 @@ from xmtc.core.ranking import Ranking
 from xmtc.core.tree import LabelTree
 from xmtc.data.planted import planted
 from xmtc.linear.forest import chunk_of, forest_of
-from xmtc.linear.nodes import train_forest
+from xmtc.linear.nodes import ForestConfig, train_forest
 from xmtc.models.xbert import index, match, presets
 from xmtc.models.xbert import model as xbert
 from xmtc.models.xbert.index import IndexConfig
@@ -184,7 +184,7 @@ def test_with_a_linear_matcher_it_is_the_whole_tree_of_classifiers():
     model = xbert.train(data, how)
     words, features = tfidf.learn(data.texts, how.text)
     tree = index.index(data, words, features, how.index)
-    whole = train_forest(features, data.relevant, tree, how.svm, "tfn")
+    whole = train_forest(features, data.relevant, tree, ForestConfig(how.svm))
     expected = whole.rank(features, 5, how.beam)
     found = model.rank(data.texts, 5)
     assert [len(level) for level in tree.parents] == [2, 4, 8, 20]

@@ -20,10 +20,9 @@ from xmtc.core.arrays import as_csr, csr, csr_of_rows
 from xmtc.core.config import merged
 from xmtc.core.labels import LabelSpace
 from xmtc.core.tree import LabelTree
-from xmtc.core.walk import walk
 from xmtc.data.planted import planted
-from xmtc.linear.nodes import train_forest
-from xmtc.linear.scorer import LinearScorer
+from xmtc.linear.forest import flat_forest
+from xmtc.linear.nodes import ForestConfig, train_forest
 from xmtc.linear.svm import SvmConfig, train_one_vs_all
 from xmtc.models.xr_transformer import model as xr_transformer
 from xmtc.models.xr_transformer.level_training import (
@@ -113,7 +112,9 @@ def test_an_output_layer_begins_with_the_margins_of_its_levels_classifiers(depth
     rows = as_csr(read / np.float32(5**0.5))  # of about length 1
     relevant = TREE.relevant_at(depth - 1, data.relevant)
     nodes = margins.shape[1]
-    found = train_forest(rows, relevant, tree, BOOTSTRAP).rank(rows, nodes, nodes, "label")
+    found = train_forest(rows, relevant, tree, ForestConfig(BOOTSTRAP)).rank(
+        rows, nodes, nodes, "label"
+    )
     expected = 1 / (1 + np.exp(-np.take_along_axis(margins, found.labels.astype(int), axis=1)))
     assert np.ptp(margins) > 0.5
     assert found.scores == pytest.approx(expected, abs=1e-5)
@@ -122,7 +123,7 @@ def test_an_output_layer_begins_with_the_margins_of_its_levels_classifiers(depth
 def test_the_last_level_of_a_forest_has_the_margins_it_ranks_by():
     data = planted(texts=40, labels=8)
     features = csr(*_dense(np.random.default_rng(0).normal(size=(40, 5))), 5)
-    forest = train_forest(features, data.relevant, TREE, SvmConfig(prune=0.0))
+    forest = train_forest(features, data.relevant, TREE, ForestConfig(SvmConfig(prune=0.0)))
     weights, biases = forest.last_level()
     margins = features @ weights.T + biases
     found = forest.rank(features, 8, beam=8, score="label")
@@ -162,8 +163,8 @@ def test_few_labels_have_a_classifier_each_as_one_vs_all_and_more_have_a_tree():
     flat = xmtc.train("xr_transformer", data, quick(**FROZEN, **exact, flat_up_to=9))
     assert [forest.tree.depth for forest in flat.forests] == [1]
     rows = flat.encode(data.texts)
-    alone = LinearScorer(*train_one_vs_all(rows, data.relevant, flat.config.flat_svm))
-    expected = walk(LabelTree.flat(9), [alone], rows, 9)
+    alone = flat_forest(*train_one_vs_all(rows, data.relevant, flat.config.flat_svm), "int8")
+    expected = alone.rank(rows, 9, score="label")
     found = flat.rank(data.texts, 9)
     assert (found.labels == expected.labels).all()
     assert np.allclose(found.scores, expected.scores, atol=1e-5)

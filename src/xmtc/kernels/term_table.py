@@ -58,6 +58,9 @@ def merge_terms(tables: list[tuple[Bytes, Longs]]) -> tuple[Bytes, Longs, list[I
 
     tables: the bytes of the terms and where each begins.
     """
+    if len(tables) == 1:
+        blob, starts = tables[0]
+        return blob, starts, [np.arange(len(starts) - 1, dtype=np.int32)]
     merged = empty_table()
     known = 0
     moved = []

@@ -1,31 +1,30 @@
-"""Row-wise work on sparse counts: renumber and sort their columns, turn counts into weights."""
+"""TF-IDF rows: counts of terms are renumbered, sorted and weighted."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from xmtc.kernels.types import Floats, Ints, Longs, kernel
+from xmtc.kernels.types import Floats, Ints, Longs, Matrix, kernel
 
 
 @kernel
-def renumber_columns(
-    indptr: Longs, columns: Ints, counts: Ints, new: Ints
-) -> tuple[Longs, Ints, Ints]:
-    """Column c becomes new[c], or is dropped where that is -1; each row ends up sorted."""
-    width = 0
-    if len(indptr) > 2:  # of a single text, nothing may grow with the vocabulary
-        for column in new:
-            width = max(width, column + 1)
-        if len(columns) > width:
-            return _renumber_by_column(indptr, columns, counts, new, width)
-    return _renumber_by_row(indptr, columns, counts, new)
+def tfidf_rows(
+    indptr: Longs,
+    terms: Ints,
+    counts: Ints,
+    column_of: Ints,
+    idf: Floats,
+    sublinear: bool,
+    unit: bool,
+) -> Matrix:
+    """Counts of terms as weights tf * idf, tf the count or 1 + ln(count); rows are sorted.
 
-
-@kernel
-def tfidf_weights(
-    indptr: Longs, columns: Ints, counts: Ints, idf: Floats, sublinear: bool, unit: bool
-) -> Floats:
-    """tf * idf per entry, tf the count or 1 + ln(count); with `unit` each row has length 1."""
+    column_of: (terms,) the column of each, -1 for none. idf: (columns,). unit: rows have length 1.
+    """
+    if len(indptr) > 2 and len(terms) > len(idf):  # of one text, nothing may grow with the columns
+        indptr, columns, counts = _renumber_by_column(indptr, terms, counts, column_of, len(idf))
+    else:
+        indptr, columns, counts = _renumber_by_row(indptr, terms, counts, column_of)
     weights = np.empty(len(columns), np.float32)
     log_of = np.log(np.maximum(np.arange(256), 1)) + 1  # most counts are small
     for row in range(len(indptr) - 1):
@@ -42,7 +41,7 @@ def tfidf_weights(
             scale = 1 / np.sqrt(total)
             for entry in range(indptr[row], indptr[row + 1]):
                 weights[entry] *= scale
-    return weights
+    return Matrix(indptr, columns, weights)
 
 
 @kernel

@@ -29,10 +29,13 @@ def pifa(features: Csr, relevant: Csr, weigh_texts: bool = False, terms: int | N
     weights = unit_rows(relevant) if weigh_texts else relevant
     groups = kernel_arrays(as_csr(weights.T))
     rows = kernel_arrays(features)
+    width = features.shape[1]
 
     def sums(labels: tuple[int, int]) -> Csr:
-        indptr, columns, values = unit_sums(groups, *labels, rows, features.shape[1], terms)
-        return csr(values, columns, indptr, features.shape[1])
+        indptr, columns, values = unit_sums(
+            groups, *labels, rows, width, width if terms is None else terms
+        )
+        return csr(values, columns, indptr, width)
 
     parts = in_threads(sums, blocks(relevant.shape[1], LABELS_PER_BLOCK))
     return as_csr(sp.vstack(parts)) if parts else as_csr(np.empty((0, features.shape[1])))

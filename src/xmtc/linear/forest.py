@@ -271,9 +271,9 @@ def forest_of(
             chunk = nodes[node]
             row = slice(rows[node], rows[node + 1])
             entry = slice(entries[node], entries[node + 1])
-            values = chunk.values
+            values: Array = chunk.values
             if weight_type == "int8":
-                values, scales = to_int8(chunk.siblings, values, sizes[node])
+                values, scales = to_int8(chunk.siblings, chunk.values, sizes[node])
                 forest.scales[children[node] : children[node + 1]] = scales
             forest.row_feature[row] = chunk.features
             forest.entry_start[row] = chunk.entry_start[:-1] + entries[node]

@@ -14,16 +14,17 @@ from xmtc.core.arrays import Array, Floats, Ints, Longs, starts_of
 from xmtc.core.errors import DataError
 from xmtc.core.parts import Parts
 from xmtc.core.tree import LabelTree
-from xmtc.linear.forest import Forest, smallest_type
+from xmtc.linear.forest import Forest
 
 MAX_WEIGHT = 1e15  # products with text weights stay finite
 
 
 def forest_arrays(forest: Forest, prefix: str) -> dict[str, Array]:
     """What must be saved. Scales are saved for int8 only: for float32 all are 1."""
-    counts = np.diff(forest.entry_start).astype(smallest_type(forest.widest + 1))
+    widest = int(np.diff(forest.child_start).max(initial=1))
+    counts = np.diff(forest.entry_start).astype(np.min_scalar_type(widest))
     packed = [_packed(forest, counts, width) for width in (np.uint8, np.uint16)]
-    row_counts, steps, counts = min(packed, key=lambda some: some[1].nbytes + some[2].nbytes)
+    row_counts, steps, counts = min(packed, key=lambda arrays: arrays[1].nbytes + arrays[2].nbytes)
     arrays: dict[str, Array]
     arrays = {f"parents{level}": parents for level, parents in enumerate(forest.tree.parents)}
     arrays |= {
@@ -85,15 +86,12 @@ def _read_rows(parts: Parts, prefix: str, inner: int, features: int) -> tuple[Lo
     row_start = _starts(parts.array(f"{prefix}.row_counts", np.int32, (inner,)))
     rows = int(row_start[-1])
     counts = _unsigned(parts, f"{prefix}.entry_counts", rows)
-    if f"{prefix}.row_feature" in parts.arrays:  # saved before there were steps
-        row_feature = parts.ids(f"{prefix}.row_feature", features, rows)
-    else:
-        ends = _starts(_unsigned(parts, f"{prefix}.row_step", rows))
-        row_feature = ends[1:] - np.repeat(ends[row_start[:-1]], np.diff(row_start))
+    ends = _starts(_unsigned(parts, f"{prefix}.row_step", rows))
+    row_feature = ends[1:] - np.repeat(ends[row_start[:-1]], np.diff(row_start))
     used = counts > 0
     row_feature = row_feature[used]
     if row_feature.max(initial=-1) >= features:
-        raise DataError(f"a weight belongs to a feature beyond the {features} that there are")
+        raise DataError(f"a weight belongs to a feature, but there are only {features}")
     return _starts(used)[row_start], row_feature.astype(np.int32), _starts(counts[used])
 
 

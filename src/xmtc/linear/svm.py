@@ -99,7 +99,7 @@ def train_one_vs_all(
 
 
 def refusing(biases: Floats, texts: Array) -> Floats:
-    """The biases, clearly negative for labels without texts: these may have seen no negative either.
+    """The biases, clearly negative for labels without texts, which may lack negatives too.
 
     texts: how many each label has.
     """

@@ -26,9 +26,9 @@ from xmtc.kernels.merge_rankings import mean_scores
 from xmtc.labels import label_features
 from xmtc.labels.trees import TreeConfig, build_tree, given_tree
 from xmtc.linear.explain import Evidence, of_path
-from xmtc.linear.forest import Forest, Score, Search, WeightType
+from xmtc.linear.forest import Forest, Score, SearchMethod, WeightType
 from xmtc.linear.forest_store import forest_arrays, read_forest
-from xmtc.linear.nodes import Negatives, Relevance, train_forest
+from xmtc.linear.nodes import ForestConfig, Negatives, Relevance, train_forest
 from xmtc.linear.svm import SvmConfig
 from xmtc.planning.cost import Estimate
 from xmtc.planning.tree_cost import linear_tree_costs
@@ -54,7 +54,7 @@ class PublishedLinearTree:
     score: Score = setting(
         "path", "path: exp(-loss³), path2: squared (Parabel), probability, label"
     )
-    search: Search = setting("beam", "beam search, or exact: the best labels of all")
+    search: SearchMethod = setting("beam", "beam search, or exact: the best labels of all")
 
 
 @dataclass(frozen=True)
@@ -228,19 +228,19 @@ def train_forests(
     features: Csr, dataset: Dataset, trees: Iterable[LabelTree], config: Config
 ) -> tuple[Forest, ...]:
     """The classifiers of each tree."""
-    return tuple(
-        train_forest(
-            features,
-            dataset.relevant,
-            tree,
-            config.svm,
-            config.negatives,
-            config.beam,
-            config.published.relevance,
-            config.weight_type,
-            config.seed,
-        )
-        for tree in trees
+    how = forest_config(config)
+    return tuple(train_forest(features, dataset.relevant, tree, how) for tree in trees)
+
+
+def forest_config(config: Config) -> ForestConfig:
+    """How the classifiers of a tree are trained."""
+    return ForestConfig(
+        config.svm,
+        config.negatives,
+        config.beam,
+        config.published.relevance,
+        config.weight_type,
+        config.seed,
     )
 
 

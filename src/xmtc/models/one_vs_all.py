@@ -14,10 +14,9 @@ from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
 from xmtc.core.run import NO_RUN, Run
-from xmtc.core.tree import LabelTree
-from xmtc.core.walk import walk
-from xmtc.linear.explain import Evidence, of_label
-from xmtc.linear.scorer import LinearScorer
+from xmtc.linear.explain import Evidence, of_path
+from xmtc.linear.forest import Forest, WeightType, flat_forest
+from xmtc.linear.forest_store import forest_arrays, read_forest
 from xmtc.linear.svm import SvmConfig, train_one_vs_all
 from xmtc.planning.cost import Estimate, one_vs_all_costs
 from xmtc.text.encoder import GivenFeatures, learn_encoder, load_encoder
@@ -32,6 +31,7 @@ class Config:
 
     text: TfidfConfig = group(TfidfConfig)
     svm: SvmConfig = group(SvmConfig)
+    weight_type: WeightType = setting("int8", "type of the weights; int8 is a third of the size")
     seed: int = setting(0, "random seed of the solver")
 
     def __post_init__(self) -> None:
@@ -44,7 +44,7 @@ class OneVsAll:
 
     config: Config
     encoder: Tfidf | GivenFeatures
-    scorer: LinearScorer
+    forest: Forest
     labels: LabelSpace
     trained_on: TrainedOn
     kind: str = KIND
@@ -53,17 +53,16 @@ class OneVsAll:
         return f"{self.kind}({len(self.labels):,} labels, {self.trained_on.texts:,} texts)"
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
-        """The k labels whose classifiers say yes most clearly."""
-        tree = LabelTree.flat(len(self.labels))
-        return walk(tree, [self.scorer], self.encoder.encode(inputs), k, allowed=allowed)
+        """The k labels whose classifiers say yes most clearly, by the logistic function."""
+        return self.forest.rank(self.encoder.encode(inputs), k, score="label", allowed=allowed)
 
     def explain(self, text: str, label: int) -> list[Evidence]:
         """What spoke for and against a label: one piece of evidence, from its classifier."""
-        return [of_label(self.scorer, self.encoder.encode([text]), label, self.encoder.term)]
+        return of_path(self.forest, self.encoder.encode([text]), label, self.encoder.term)
 
     def to_parts(self) -> Parts:
         """Everything needed to make this model again."""
-        arrays = {**self.encoder.to_arrays("encoder"), **self.scorer.to_arrays("scorer")}
+        arrays = self.encoder.to_arrays("encoder") | forest_arrays(self.forest, "forest")
         return Parts(settings.to_dict(self.config), self.labels, self.trained_on, arrays)
 
     @staticmethod
@@ -72,8 +71,9 @@ class OneVsAll:
         config = parts.config(Config)
         encoder = from_untrusted(lambda: load_encoder(parts, "encoder", config.text))
         count = len(parts.labels)
-        scorer = LinearScorer.from_parts(parts, "scorer", encoder.feature_count, count)
-        return OneVsAll(config, encoder, scorer, parts.labels, parts.trained_on)
+        features = encoder.feature_count
+        forest = from_untrusted(lambda: read_forest(parts, "forest", 1, features, count))
+        return OneVsAll(config, encoder, forest, parts.labels, parts.trained_on)
 
 
 def train(
@@ -82,13 +82,14 @@ def train(
     run: Run = NO_RUN,
     encoded: tuple[Tfidf | GivenFeatures, Csr] | None = None,
 ) -> OneVsAll:
-    """Encode the texts, then learn every label against all the others.
+    """Encode the texts, then train every label against all the others.
 
     encoded: what `learn_encoder` returns for these texts and settings, where it is there already.
     """
     encoder, features = encoded or learn_encoder(dataset, config.text)
-    scorer = LinearScorer(*train_one_vs_all(features, dataset.relevant, config.svm, config.seed))
-    return OneVsAll(config, encoder, scorer, dataset.labels, dataset.trained_on())
+    weights, biases = train_one_vs_all(features, dataset.relevant, config.svm, config.seed)
+    forest = flat_forest(weights, biases, config.weight_type)
+    return OneVsAll(config, encoder, forest, dataset.labels, dataset.trained_on())
 
 
 def costs(dataset: Dataset) -> Callable[[Config], Estimate]:

@@ -31,7 +31,7 @@ from xmtc.linear.edit import with_labels, with_old_labels, with_places, without_
 from xmtc.linear.nodes import retrain_forest
 from xmtc.models import gudn
 from xmtc.models.gudn import Gudn
-from xmtc.models.linear_tree import LinearTree, in_weight_type
+from xmtc.models.linear_tree import LinearTree, forest_config, in_weight_type
 from xmtc.text import tfidf
 from xmtc.text.top_terms import top_terms
 
@@ -140,18 +140,7 @@ def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
     fresh = np.arange(relevant.shape[0]) >= len(old)
     config = tree.config
     forests = tuple(
-        retrain_forest(
-            forest,
-            features,
-            relevant,
-            fresh,
-            config.svm,
-            config.negatives,
-            config.beam,
-            config.published.relevance,
-            config.weight_type,
-            config.seed,
-        )
+        retrain_forest(forest, features, relevant, forest_config(config), fresh)
         for forest in tree.forests
     )
     counts = label_counts(relevant)

@@ -31,6 +31,7 @@ LEARNING = 34  # of TF-IDF, per non-zero
 PER_TERM = 80  # of the vocabulary
 ENCODED = 16  # of finished TF-IDF, per non-zero
 THREADS = 4_000_000  # of threads and their small allocations, whatever the data
+WEIGHT = {"int8": 3, "float32": 6}  # a saved weight of one_vs_all: its label's number and itself
 ASSEMBLING = 28  # per weight of one_vs_all, when they are put together
 
 
@@ -83,7 +84,7 @@ def one_vs_all_costs(dataset: Dataset) -> Callable[[Any], Estimate]:
         return Estimate(
             total(reading, Spent(cpu / thread_count(), cpu)).times(scale),
             THREADS + int(growth),
-            int(bytes_of(encoder.to_arrays("")) + 8 * entries),
+            int(bytes_of(encoder.to_arrays("")) + WEIGHT[config.weight_type] * entries),
         )
 
     return estimate

@@ -19,7 +19,7 @@ from xmtc.kernels.dual_descent import SIBLINGS
 from xmtc.kernels.sparse_rows import sorted_union
 from xmtc.linear.forest import Forest
 from xmtc.linear.forest_store import forest_arrays
-from xmtc.linear.nodes import matched, texts_at, train_forest
+from xmtc.linear.nodes import ForestConfig, matched, texts_at, train_forest
 from xmtc.linear.svm import SvmConfig
 from xmtc.planning.cost import (
     ENCODED,
@@ -187,7 +187,7 @@ def _train_upper(data: TreeData, config: SvmConfig, rows: Array) -> Forest:
     """All levels but the last, trained on these texts."""
     tree = data.tree
     relevant = tree.relevant_at(tree.depth - 2, data.relevant)[rows]
-    return train_forest(data.features[rows], relevant, LabelTree(tree.parents[:-1]), config)
+    return train_forest(data.features[rows], relevant, LabelTree(tree.parents[:-1]), ForestConfig(config))
 
 
 def _leaves_per_text(ranking: Ranking) -> float:
@@ -218,9 +218,8 @@ def _leaves(data: TreeData, config: Any, upper: UpperCost) -> PartCost:
         return data.features[rows], data.relevant[rows][:, labels], LabelTree.flat(len(labels))
 
     problems = [problem(leaf) for leaf in drawn]
-    forests, spent = timed(
-        lambda: in_threads(lambda each: train_forest(*each, config.svm), problems)
-    )
+    how = ForestConfig(config.svm)
+    forests, spent = timed(lambda: in_threads(lambda each: train_forest(*each, how), problems))
     blocks = -(-sizes // SIBLINGS)
     trained = np.array([features.shape[0] for features, _, _ in problems]) * blocks[drawn]
     cpu = spent.cpu * (texts * blocks).sum() / max(1, trained.sum())

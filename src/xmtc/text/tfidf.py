@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,26 +29,15 @@ from xmtc.core.errors import DataError, require
 from xmtc.core.parts import Parts
 from xmtc.core.progress import track
 from xmtc.core.threads import in_threads, thread_count
-from xmtc.kernels.count_terms import Analysis, count_terms, learn_terms
-from xmtc.kernels.term_table import Table, merge_terms
-from xmtc.kernels.tfidf_weights import renumber_columns, tfidf_weights
+from xmtc.kernels.count_terms import Analysis, TermCounts, count_terms, learn_terms
+from xmtc.kernels.term_table import Table, merge_terms, table_of
+from xmtc.kernels.tfidf_weights import tfidf_rows
 from xmtc.text import unicode_tables
 
 BLOCK_CHARACTERS = 1 << 24  # of text per block: bounds the copy that the kernel reads
 MAX_IDF = 100  # bound for untrusted files; ln(all texts on earth) is far below
 SMALL = 1 << 16  # characters that are not worth sharing among threads
 MAX_COLUMNS = 1 << 30
-
-
-class TermCounts(NamedTuple):
-    """A block of texts as counts of terms, and the terms."""
-
-    indptr: Longs
-    terms: Ints
-    counts: Ints
-    in_texts: Ints  # (terms,) in how many texts each occurs
-    blob: Bytes  # the UTF-8 of all terms, in order of first appearance
-    starts: Longs
 
 
 @dataclass(frozen=True)
@@ -103,10 +92,14 @@ class TfidfConfig:
     @cached_property
     def analysis(self) -> Analysis:
         """How the kernels cut texts into terms."""
-        if self.analyzer == "word":
-            fold = unicode_tables.words(self.lowercase)
-            return Analysis(fold, self.published.min_word_length, self.ngram_range, False)
-        return Analysis(unicode_tables.visible(self.lowercase), 1, self.ngram_range, True)
+        words = self.analyzer == "word"
+        return Analysis(
+            (unicode_tables.words if words else unicode_tables.visible)(self.lowercase),
+            self.published.min_word_length if words else 1,
+            *self.ngram_range,
+            not words,
+            self.published.hash_buckets or 0,
+        )
 
 
 @dataclass(frozen=True)
@@ -127,7 +120,7 @@ class Tfidf:
     @cached_property
     def table(self) -> Table:
         """The vocabulary, ready for look-up."""
-        return Table(self.terms, self.term_starts)
+        return table_of(self.terms, self.term_starts)
 
     def term(self, column: int) -> str:
         """The word behind a column; hashed columns have none."""
@@ -148,12 +141,11 @@ class Tfidf:
                 )
             return checked_features(features, len(self.idf))
         config = self.config
-        buckets = config.published.hash_buckets or 0
         with track("reading texts", len(inputs)) as advance:
 
             def read(texts: Sequence[str]) -> Matrix:
                 text, starts = unicode_tables.utf8(texts, config.lowercase)
-                counted = count_terms(text, starts, config.analysis, buckets, self.table)
+                counted = count_terms(text, starts, config.analysis, self.table)
                 rows = self._weighted(*counted, self.columns)
                 advance(len(texts))
                 return rows
@@ -163,11 +155,8 @@ class Tfidf:
     def _weighted(self, indptr: Longs, terms: Ints, counts: Ints, column_of: Ints) -> Matrix:
         """Counts of terms as rows of weights. column_of: of each term, -1 for none."""
         how = self.config.published
-        indptr, columns, counts = renumber_columns(indptr, terms, counts, column_of)
-        weights = tfidf_weights(
-            indptr, columns, counts, self.idf, how.sublinear_tf, how.norm is not None
-        )
-        return indptr, columns, weights
+        unit = how.norm is not None
+        return tfidf_rows(indptr, terms, counts, column_of, self.idf, how.sublinear_tf, unit)
 
     def to_arrays(self, prefix: str) -> dict[str, Array]:
         """What must be saved, apart from the settings."""
@@ -208,7 +197,7 @@ def learn(texts: Sequence[str], config: TfidfConfig) -> tuple[Tfidf, Csr]:
 
         def count(block: Sequence[str]) -> TermCounts:
             text, starts = unicode_tables.utf8(block, config.lowercase)
-            counts = TermCounts(*learn_terms(text, starts, analysis, buckets))
+            counts = learn_terms(text, starts, analysis)
             advance(len(block))
             return counts
 
@@ -283,9 +272,9 @@ def _stacked(blocks: list[Matrix], features: int) -> Csr:
         return csr(np.empty(0, np.float32), np.empty(0, np.int32), np.zeros(1, np.int64), features)
     indptr, columns, weights = blocks[0]
     if len(blocks) > 1:
-        indptr = starts_of(np.concatenate([np.diff(block[0]) for block in blocks]))
-        columns = np.concatenate([block[1] for block in blocks])
-        weights = np.concatenate([block[2] for block in blocks])
+        indptr = starts_of(np.concatenate([np.diff(block.indptr) for block in blocks]))
+        columns = np.concatenate([block.columns for block in blocks])
+        weights = np.concatenate([block.values for block in blocks])
     matrix = csr(weights, columns, indptr, features)
     matrix.has_canonical_format = True
     return matrix

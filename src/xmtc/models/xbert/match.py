@@ -23,7 +23,7 @@ from xmtc.core.walk import walk
 from xmtc.evaluation.report import evaluate_ranking
 from xmtc.linear.forest import Forest
 from xmtc.linear.forest_store import forest_arrays, read_forest
-from xmtc.linear.nodes import train_forest
+from xmtc.linear.nodes import ForestConfig, train_forest
 from xmtc.linear.svm import SvmConfig
 from xmtc.neural.heads.dense_scorer import DenseScorer, load_generator
 from xmtc.neural.settings import Encoder, LabelLoss, TrainingConfig
@@ -115,7 +115,7 @@ def figures(matched: Ranking, relevant: Csr) -> dict[str, float]:
 
 def linear_matcher(words: Csr, relevant: Csr, tree: LabelTree, svm: SvmConfig) -> LinearMatcher:
     """tree: halves of halves, the last level the clusters. relevant: (texts, clusters)."""
-    return LinearMatcher(train_forest(words, relevant, tree, svm, "tfn"))
+    return LinearMatcher(train_forest(words, relevant, tree, ForestConfig(svm)))
 
 
 @dataclass(frozen=True)

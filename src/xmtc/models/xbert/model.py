@@ -25,7 +25,7 @@ from xmtc.core.run import NO_RUN, Run, training_key
 from xmtc.core.tree import LabelTree
 from xmtc.linear.forest import Forest, WeightType
 from xmtc.linear.forest_store import forest_arrays, read_forest
-from xmtc.linear.nodes import Negatives, train_leaves
+from xmtc.linear.nodes import ForestConfig, Negatives, train_leaves
 from xmtc.linear.svm import SvmConfig
 from xmtc.models.holdout import require_texts, split_validation, without_validation
 from xmtc.models.xbert import match
@@ -331,8 +331,8 @@ def _ranked(
     if config.negatives != "tfn":
         matched = matcher.match(features, vectors, config.beam, None)
     joint = _features(features, vectors, config)
-    how = (config.svm, config.negatives, matched, config.weights)
-    ranker = train_leaves(joint, texts.relevant, tree, *how)
+    how = ForestConfig(config.svm, config.negatives, weight_type=config.weights)
+    ranker = train_leaves(joint, texts.relevant, tree, how, matched)
     _say(run, "ranker", texts=len(texts), features=joint.shape[1])
     return ranker
 

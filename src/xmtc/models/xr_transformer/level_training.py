@@ -22,7 +22,7 @@ from xmtc.kernels.children import expand
 from xmtc.kernels.topk import best
 from xmtc.labels.label_features import pifa
 from xmtc.labels.trees import balanced_tree
-from xmtc.linear.nodes import train_forest
+from xmtc.linear.nodes import ForestConfig, train_forest
 from xmtc.linear.svm import SvmConfig
 from xmtc.models.holdout import METRICS
 from xmtc.text import tfidf
@@ -123,7 +123,7 @@ class Course:
         assert standard is not None
         rows = as_csr((vectors - standard.center) / np.float32(standard.spread) * scale)
         relevant = self.tree.relevant_at(tree.depth - 1, self.dataset.relevant)
-        weights, biases = train_forest(rows, relevant, tree, BOOTSTRAP).last_level()
+        weights, biases = train_forest(rows, relevant, tree, ForestConfig(BOOTSTRAP)).last_level()
         with self.lesson.rng.turn():
             return Active(weights * scale, biases)
 
@@ -132,9 +132,8 @@ class Course:
         rows = beside(self.features, vectors, self.config)
         beam = self.config.training_beam
         relevant = self.tree.relevant_at(tree.depth - 1, self.dataset.relevant)
-        forest = train_forest(
-            rows, relevant, tree, self.config.linear.svm, seed=self.config.linear.seed
-        )
+        how = ForestConfig(self.config.linear.svm, seed=self.config.linear.seed)
+        forest = train_forest(rows, relevant, tree, how)
         others = None
         if self.held_out is not None:
             words = top_terms(self.words.encode(self.held_out.texts), self.config.linear.max_terms)

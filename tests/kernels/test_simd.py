@@ -83,7 +83,7 @@ def stepped(sign, alpha, diagonal, length, state):
 
 
 @given(st.integers(0, 9999), st.integers(0, 3), st.sampled_from([0.0, 0.5, 100.0]))
-def test_a_step_is_that_of_the_formula(seed, row, calm):
+def test_a_step_is_that_of_the_formula(seed, row, rest):
     rng = np.random.default_rng(seed)
     signs = rng.choice([-1, 1], (4, WIDTH))
     positive = ((signs > 0) << np.arange(WIDTH)).sum(axis=1).astype(np.uint16)
@@ -92,14 +92,14 @@ def test_a_step_is_that_of_the_formula(seed, row, calm):
     state = rng.normal(size=(5, WIDTH)).astype(np.float32)
     biases = np.ones(WIDTH, np.float32)
     state[WORKING] = rng.random(WIDTH) < 0.8
-    scalars = tuple(np.float32([1.5, 0.25, calm]))
+    scalars = tuple(np.float32([1.5, 0.25, rest]))
     diagonal = np.where(signs[row] > 0, diagonals[seed % 2], 0.25)
     new, projected = stepped(signs[row], alphas[row], diagonal, 1.5, state)
     before = state.copy()
     old = alphas.copy()
     was = alphas[row].copy()
     moved = step(row, positive, alphas, diagonals, seed % 2, scalars, state, biases)
-    assert moved == (np.abs(projected) > calm).any()
+    assert moved == (np.abs(projected) > rest).any()
     assert np.allclose(state[LOWEST], np.minimum(before[LOWEST], projected), atol=1e-5)
     assert np.allclose(state[HIGHEST], np.maximum(before[HIGHEST], projected), atol=1e-5)
     assert np.allclose(alphas[row], new if moved else was, atol=1e-5)
