@@ -18,7 +18,7 @@ from xmtc.data.planted import planted
 def model(request):
     settings = {}
     if request.param == "linear_tree":
-        settings = {"tree": {"max_leaf": 2, "arity": 2}, "score": "label"}
+        settings = {"tree": {"max_leaf": 2, "arity": 2}, "published": {"score": "label"}}
     return xmtc.train(request.param, planted(labels=20), settings)
 
 
@@ -53,7 +53,7 @@ def test_a_path_score_is_the_product_along_the_path():
 
 
 def test_a_model_that_does_not_read_cannot_explain():
-    with pytest.raises(xmtc.ConfigError, match="most_frequent cannot say why") as caught:
+    with pytest.raises(xmtc.ConfigError, match="most_frequent models cannot be explained") as caught:
         xmtc.explain(xmtc.train("most_frequent", planted()), "text")
     for kind in ("linear_tree", "one_vs_all", "xr_transformer", "ensemble"):
         assert kind in str(caught.value)
@@ -100,7 +100,7 @@ def test_parts_of_words_colour_the_words_they_are_in():
 
 
 def test_one_text_is_explained(model):
-    with pytest.raises(xmtc.DataError, match="one text, not a list"):
+    with pytest.raises(xmtc.DataError, match="expected one text, got list"):
         xmtc.explain(model, ["sign3a"])
 
 
