@@ -53,7 +53,9 @@ def test_a_path_score_is_the_product_along_the_path():
 
 
 def test_a_model_that_does_not_read_cannot_explain():
-    with pytest.raises(xmtc.ConfigError, match="most_frequent models cannot be explained") as caught:
+    with pytest.raises(
+        xmtc.ConfigError, match="most_frequent models cannot be explained"
+    ) as caught:
         xmtc.explain(xmtc.train("most_frequent", planted()), "text")
     for kind in ("linear_tree", "one_vs_all", "xr_transformer", "ensemble"):
         assert kind in str(caught.value)
