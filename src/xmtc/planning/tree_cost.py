@@ -187,7 +187,9 @@ def _train_upper(data: TreeData, config: SvmConfig, rows: Array) -> Forest:
     """All levels but the last, trained on these texts."""
     tree = data.tree
     relevant = tree.relevant_at(tree.depth - 2, data.relevant)[rows]
-    return train_forest(data.features[rows], relevant, LabelTree(tree.parents[:-1]), ForestConfig(config))
+    return train_forest(
+        data.features[rows], relevant, LabelTree(tree.parents[:-1]), ForestConfig(config)
+    )
 
 
 def _leaves_per_text(ranking: Ranking) -> float:
