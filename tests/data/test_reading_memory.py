@@ -67,7 +67,7 @@ def test_the_progress_bar_counts_bytes(tmp_path, monkeypatch):
             pass
 
     monkeypatch.setattr(progress, "_Bar", Bar)
-    monkeypatch.setattr(progress, "wanted", lambda: True)
+    monkeypatch.setattr(progress, "_asked", [True])
     write(tmp_path / "a.jsonl.gz")
     size = (tmp_path / "a.jsonl.gz").stat().st_size
     read_dataset(tmp_path / "a.jsonl.gz")
@@ -79,7 +79,7 @@ def test_the_progress_bar_counts_bytes(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.json", "train_labels.txt"])
 def test_no_progress_bar_is_left_over(tmp_path, monkeypatch, name, ending):
     monkeypatch.setattr(progress, "DELAY", -1)
-    monkeypatch.setattr(progress, "wanted", lambda: True)
+    monkeypatch.setattr(progress, "_asked", [True])
     write(tmp_path / name)
     (tmp_path / "train_texts.txt").write_bytes((tmp_path / name).read_bytes())
     with (tmp_path / name).open("a") as file:

@@ -41,7 +41,11 @@ class Dataset:
     validation: Dataset | None = None  # see `with_validation`
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "relevant", _ones(self.relevant))
+        relevant = as_csr(self.relevant)
+        if (relevant.data == 0).any():
+            relevant = relevant.copy()  # the caller's stays as it is
+            relevant.eliminate_zeros()
+        object.__setattr__(self, "relevant", relevant)
         rows, columns = self.relevant.shape
         texts = len(self.texts)
         names = len(self.labels)
@@ -177,15 +181,6 @@ class Dataset:
         indices = new_ids[self.relevant.indices]
         relevant = as_csr(csr(self.relevant.data, indices, self.relevant.indptr, len(wide)))
         return replace(self, relevant=relevant, labels=wide, validation=None)
-
-
-def _ones(relevant: Csr) -> Csr:
-    """Sorted, without repeats and without zeros, whoever made it; the caller's stays as it is."""
-    clean = as_csr(relevant)
-    if (clean.data == 0).any():
-        clean = clean.copy()
-        clean.eliminate_zeros()
-    return clean
 
 
 def _stacked(above: Csr, below: Csr) -> Csr:

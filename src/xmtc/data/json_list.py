@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -52,8 +53,9 @@ def _items(path: Path, file: IO[bytes], bad: BadLines) -> Iterator[tuple[int, An
         except (ValueError, RecursionError) as error:
             complete = False
             problem = error
-        # As much again, so that a long item is decoded only a few times.
-        if not complete and (more := _at_least(len(text) - at, chunks)):
+        # About as much again, so that a long item is decoded only a few times.
+        more = "" if complete else "".join(islice(chunks, 1 + (len(text) - at) // CHUNK))
+        if more:
             text = text[at:] + more
             at = 0
         elif problem is None:
@@ -64,16 +66,6 @@ def _items(path: Path, file: IO[bytes], bad: BadLines) -> Iterator[tuple[int, An
             what = f"not JSON ({problem}): {excerpt(text[at : at + 200])}. Nothing after is read."
             bad.add(path, line, what if at < len(text) else "the list has no end. Is it cut off?")
             return
-
-
-def _at_least(size: int, chunks: Iterator[str]) -> str:
-    parts = []
-    for chunk in chunks:
-        parts.append(chunk)
-        size -= len(chunk)
-        if size <= 0:
-            break
-    return "".join(parts)
 
 
 def _chunks(path: Path, file: Any, bad: BadLines) -> Iterator[str]:

@@ -57,7 +57,7 @@ def file_format(path: Path) -> str:
         "annif": is_annif(lines),
         "tsv": ending == ".tsv",
         "jsonl": lines[0].lstrip().startswith(("{", "[")),
-        "xc": is_xc(lines),
+        "xc": is_xc(path, lines),
     }
     if any(signs.values()):
         return next(name for name, seen in signs.items() if seen)

@@ -77,44 +77,35 @@ def header_of(path: Path) -> list[str]:
 
 def _rows(path: Path, bad: BadLines) -> Generator[tuple[int, list[str]], None, None]:
     """(line number, cells) of each row that is not blank."""
-    lines = _Lines(path, bad)
-    reader = csv.reader(lines, delimiter=_delimiter(path), strict=True)
+    number = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal number
+        for number, line in read_lines(path, bad):
+            try:
+                yield decode(line, ending="")
+            except BadLine as problem:
+                bad.add(path, number, problem)
+
+    reader = csv.reader(lines(), delimiter=_delimiter(path), strict=True)
     # The csv module refuses cells over 128 KB unless told otherwise, for the whole process.
     limit = csv.field_size_limit(2**31 - 1)
     try:
         while True:
-            start = lines.number + 1
+            start = number + 1
             try:
                 cells = next(reader)
             except StopIteration:
                 return
             except csv.Error as problem:
                 advice = 'Put a cell with quotes or line breaks in quotes, and double the " inside.'
-                lost = f", lines {start} to {lines.number}" if lines.number > start else ""
+                lost = f", lines {start} to {number}" if number > start else ""
                 bad.add(path, start, f"not a row of a table ({problem}{lost}). {advice}")
                 continue
             if cells:
                 yield start, cells
     finally:
         csv.field_size_limit(limit)
-
-
-class _Lines:
-    """The decoded lines of a file, with their endings, and the number of the last one."""
-
-    def __init__(self, path: Path, bad: BadLines) -> None:
-        self.path = path
-        self.bad = bad
-        self.number = 0
-        self.lines = read_lines(path, bad)
-
-    def __iter__(self) -> Iterator[str]:
-        for number, line in self.lines:
-            self.number = number
-            try:
-                yield decode(line, ending="")
-            except BadLine as problem:
-                self.bad.add(self.path, number, problem)
 
 
 def _delimiter(path: Path) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from xmtc.core.dataset import Dataset
@@ -20,27 +19,13 @@ from xmtc.data.options import ReadOptions
 _ROW = re.compile(r"\s*(\d+(,\d+)*)?\s*\d+:[-+.\deE]+(\s|$)")
 
 
-@dataclass(frozen=True)
-class SparseHeader:
-    """What the first line promises; None where a file has no header."""
-
-    rows: int | None = None
-    features: int | None = None
-    labels: int | None = None
-
-    @property
-    def lines(self) -> int:
-        """How many lines the header takes."""
-        return 0 if self.rows is None else 1
-
-
 def read_xc(path: Path, options: ReadOptions) -> Dataset:
     """Lines `label,label feature:value feature:value`; a data set of features without texts."""
-    header = xc_header(first_lines(path, 1))
-    count = options.label_count or header.labels
+    rows, columns, count = xc_header(path, 3) or (None, None, None)
+    count = options.label_count or count
     labels = LabelRows()
-    features = SparseRows(options.feature_count or header.features)
-    for number, line in data_rows(path, header, options.bad):
+    features = SparseRows(options.feature_count or columns)
+    for number, line in data_rows(path, rows, options.bad):
         try:
             text = decode(line)
             ids, _, pairs = text.partition(" ")
@@ -58,34 +43,28 @@ def read_xc(path: Path, options: ReadOptions) -> Dataset:
     return Dataset((), labels.relevant(count), space, features.matrix())
 
 
-def xc_header(lines: list[str]) -> SparseHeader:
-    """The three numbers of `texts features labels`, when the first line is just these."""
-    numbers = header_numbers(lines, 3)
-    return SparseHeader(*numbers) if numbers else SparseHeader()
-
-
-def header_numbers(lines: list[str], count: int) -> list[int]:
-    """The first line as `count` sizes that can be; nothing when it is anything else."""
-    words = lines[0].split() if lines else []
+def xc_header(path: Path, count: int) -> list[int]:
+    """The first line as `count` sizes, such as `texts features labels`; else nothing."""
+    words = "".join(first_lines(path, 1)).split()
     fits = all(word.isdecimal() and len(word) <= 10 and int(word) <= MAX_COLUMNS for word in words)
     return [int(word) for word in words] if fits and len(words) == count else []
 
 
-def is_xc(lines: list[str]) -> bool:
+def is_xc(path: Path, lines: list[str]) -> bool:
     """Whether these look like the first lines of sparse text."""
-    return xc_header(lines).rows is not None or bool(_ROW.match(lines[0]))
+    return bool(xc_header(path, 3) or _ROW.match(lines[0]))
 
 
-def data_rows(path: Path, header: SparseHeader, bad: BadLines) -> Iterator[tuple[int, bytes]]:
-    """(line number, line) of every row, blank ones too; complains when rows are missing."""
+def data_rows(path: Path, promised: int | None, bad: BadLines) -> Iterator[tuple[int, bytes]]:
+    """(line number, line) of every row, blank ones too; None promised: there is no header."""
     rows = 0
     for number, line in read_lines(path, bad):
-        if number <= header.lines or (rows == header.rows and line.isspace()):
+        if promised is not None and (number == 1 or (rows == promised and line.isspace())):
             continue
         rows += 1
         yield number, line
-    if header.rows is not None and rows != header.rows:
-        what = f"the header promises {header.rows} rows but the file has {rows}."
+    if promised is not None and rows != promised:
+        what = f"the header promises {promised} rows but the file has {rows}."
         bad.add(path, 1, f"{what} Fetch the file again, or fix the first number.")
 
 

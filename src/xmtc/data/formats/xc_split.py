@@ -12,7 +12,7 @@ from xmtc.core.errors import DataError
 from xmtc.data.bad_lines import BadLine, BadLines, excerpt
 from xmtc.data.builder import ones
 from xmtc.data.formats.sparse_pairs import SparseRows
-from xmtc.data.formats.xc import SparseHeader, data_rows, header_numbers
+from xmtc.data.formats.xc import data_rows, xc_header
 from xmtc.data.label_space import labels_by_number
 from xmtc.data.lines import decode, first_lines, read_lines, require_regular
 from xmtc.data.options import ReadOptions
@@ -56,14 +56,13 @@ def read_split(path: Path, options: ReadOptions) -> Dataset:
 
 def _matrix(path: Path, columns: int | None, bad: BadLines) -> tuple[Csr, set[int]]:
     """The matrix, with an empty row for each bad line, and the numbers of those rows."""
-    first = first_lines(path, 1)
-    header = header_numbers(first, 2)
+    header = xc_header(path, 2)
     if not header:
-        seen = excerpt("".join(first))
+        seen = excerpt("".join(first_lines(path, 1)))
         raise DataError(f"{path}:1: {seen} is not a header of two numbers, rows and columns.")
     rows = SparseRows(columns or header[1])
     dropped: set[int] = set()
-    for number, line in data_rows(path, SparseHeader(header[0]), bad):
+    for number, line in data_rows(path, header[0], bad):
         try:
             rows.add(decode(line))
         except BadLine as problem:
