@@ -35,7 +35,7 @@ def test_the_strongest_terms_are_kept_and_of_equals_the_first(seed, terms):
     sums = (relevant.T @ features).toarray()
     kept = np.argsort(np.argsort(-sums, axis=1, kind="stable"), axis=1) < terms
     lengths = np.linalg.norm(sums * kept, axis=1, keepdims=True)
-    found = label_features.pifa(features, relevant, terms=terms).toarray()
+    found = label_features.pifa(features, relevant, max_terms=terms).toarray()
     assert found == pytest.approx(sums * kept / np.maximum(lengths, 1e-9), abs=1e-5)
 
 

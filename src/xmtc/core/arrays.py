@@ -65,6 +65,20 @@ def csr(data: Array, indices: Array, indptr: Array, columns: int) -> Csr:
     return sp.csr_array((data.astype(np.float32, copy=False), indices, indptr), shape=shape)
 
 
+def stacked_rows(blocks: Sequence[Matrix], columns: int) -> Csr:
+    """Blocks of rows, sorted and without repeats, as one matrix."""
+    if not blocks:
+        return csr(np.empty(0, np.float32), np.empty(0, np.int32), np.zeros(1, np.int64), columns)
+    indptr, indices, data = blocks[0]
+    if len(blocks) > 1:
+        indptr = starts_of(np.concatenate([np.diff(block.indptr) for block in blocks]))
+        indices = np.concatenate([block.columns for block in blocks])
+        data = np.concatenate([block.values for block in blocks])
+    matrix = csr(data, indices, indptr, columns)
+    matrix.has_canonical_format = True
+    return matrix
+
+
 def as_csr(matrix: Any) -> Csr:
     """Any SciPy sparse matrix or dense array as float32 CSR: rows sorted, no repeats."""
     rows = sp.csr_array(matrix, dtype=np.float32)

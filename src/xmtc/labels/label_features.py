@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import numpy as np
 import scipy.sparse as sp
 
-from xmtc.core.arrays import Array, Csr, as_csr, csr, kernel_arrays, unit_rows
+from xmtc.core.arrays import Array, Csr, as_csr, kernel_arrays, stacked_rows, unit_rows
 from xmtc.core.interfaces import Encoder
 from xmtc.core.labels import LabelSpace
 from xmtc.core.threads import blocks, in_threads
@@ -18,27 +18,26 @@ SIGNS = re.compile(r"[\s,.:;\\'/@#?!\[\]&$_*]+")
 LABELS_PER_BLOCK = 256  # summed by one thread at a time
 
 
-def pifa(features: Csr, relevant: Csr, weigh_texts: bool = False, terms: int | None = None) -> Csr:
+def pifa(
+    features: Csr, relevant: Csr, weigh_texts: bool = False, max_terms: int | None = None
+) -> Csr:
     """The sum of the texts that carry a label, as a unit-length vector.
 
     features: (texts, features). relevant: (texts, labels).
     weigh_texts: a text with n labels counts 1/√n for each (X-BERT's code, PECOS), instead of 1.
-    terms: keep this many features of each label, the largest.
+    max_terms: of a label, the largest; None: all.
     Returns (labels, features). A label without texts gets a zero row.
     """
     weights = unit_rows(relevant) if weigh_texts else relevant
     groups = kernel_arrays(as_csr(weights.T))
     rows = kernel_arrays(features)
     width = features.shape[1]
-
-    def sums(labels: tuple[int, int]) -> Csr:
-        indptr, columns, values = unit_sums(
-            groups, *labels, rows, width, width if terms is None else terms
-        )
-        return csr(values, columns, indptr, width)
-
-    parts = in_threads(sums, blocks(relevant.shape[1], LABELS_PER_BLOCK))
-    return as_csr(sp.vstack(parts)) if parts else as_csr(np.empty((0, features.shape[1])))
+    most = width if max_terms is None else max_terms
+    sums = in_threads(
+        lambda labels: unit_sums(groups, *labels, rows, width, most),
+        blocks(relevant.shape[1], LABELS_PER_BLOCK),
+    )
+    return stacked_rows(sums, width)
 
 
 def cooccurrence(relevant: Csr) -> Csr:

@@ -22,6 +22,7 @@ from xmtc.core.arrays import (
     Matrix,
     as_csr,
     csr,
+    stacked_rows,
     starts_of,
 )
 from xmtc.core.config import group, setting
@@ -92,14 +93,13 @@ class TfidfConfig:
     @cached_property
     def analysis(self) -> Analysis:
         """How the kernels cut texts into terms."""
-        words = self.analyzer == "word"
-        return Analysis(
-            (unicode_tables.words if words else unicode_tables.visible)(self.lowercase),
-            self.published.min_word_length if words else 1,
-            *self.ngram_range,
-            not words,
-            self.published.hash_buckets or 0,
-        )
+        buckets = self.published.hash_buckets or 0
+        if self.analyzer == "word":
+            fold = unicode_tables.words(self.lowercase)
+            length = self.published.min_word_length
+            return Analysis(fold, length, *self.ngram_range, False, buckets)
+        fold = unicode_tables.visible(self.lowercase)
+        return Analysis(fold, 1, *self.ngram_range, True, buckets)
 
 
 @dataclass(frozen=True)
@@ -141,22 +141,18 @@ class Tfidf:
                 )
             return checked_features(features, len(self.idf))
         config = self.config
+        sublinear = config.published.sublinear_tf
+        unit = config.published.norm is not None
         with track("reading texts", len(inputs)) as advance:
 
             def read(texts: Sequence[str]) -> Matrix:
                 text, starts = unicode_tables.utf8(texts, config.lowercase)
                 counted = count_terms(text, starts, config.analysis, self.table)
-                rows = self._weighted(*counted, self.columns)
+                rows = tfidf_rows(*counted, self.columns, self.idf, sublinear, unit)
                 advance(len(texts))
                 return rows
 
-            return _stacked(in_threads(read, _text_blocks(inputs)), len(self.idf))
-
-    def _weighted(self, indptr: Longs, terms: Ints, counts: Ints, column_of: Ints) -> Matrix:
-        """Counts of terms as rows of weights. column_of: of each term, -1 for none."""
-        how = self.config.published
-        unit = how.norm is not None
-        return tfidf_rows(indptr, terms, counts, column_of, self.idf, how.sublinear_tf, unit)
+            return stacked_rows(in_threads(read, _text_blocks(inputs)), len(self.idf))
 
     def to_arrays(self, prefix: str) -> dict[str, Array]:
         """What must be saved, apart from the settings."""
@@ -221,12 +217,13 @@ def learn(texts: Sequence[str], config: TfidfConfig) -> tuple[Tfidf, Csr]:
         blob = blob[np.repeat(starts[selected], sizes) + within]
         starts = new_starts
     idf = (np.log((1 + len(texts)) / (1 + in_texts)) + 1).astype(np.float32)
-    encoder = Tfidf(config, idf, blob, starts, columns)
+    sublinear = config.published.sublinear_tf
+    unit = config.published.norm is not None
     rows = in_threads(
-        lambda place: encoder._weighted(*counted[place][:3], column_of[ids[place]]),
+        lambda place: tfidf_rows(*counted[place][:3], column_of[ids[place]], idf, sublinear, unit),
         range(len(counted)),
     )
-    return encoder, _stacked(rows, len(idf))
+    return Tfidf(config, idf, blob, starts, columns), stacked_rows(rows, len(idf))
 
 
 def _select(
@@ -264,20 +261,6 @@ def _text_blocks(texts: Sequence[str]) -> list[Sequence[str]]:
     cuts = np.searchsorted(ends, np.arange(1, pieces) * (ends[-1] / pieces))
     edges = np.unique(np.concatenate([[0], cuts, [len(texts)]])).tolist()
     return [texts[begin:end] for begin, end in itertools.pairwise(edges)]
-
-
-def _stacked(blocks: list[Matrix], features: int) -> Csr:
-    """Blocks of rows as one matrix."""
-    if not blocks:
-        return csr(np.empty(0, np.float32), np.empty(0, np.int32), np.zeros(1, np.int64), features)
-    indptr, columns, weights = blocks[0]
-    if len(blocks) > 1:
-        indptr = starts_of(np.concatenate([np.diff(block.indptr) for block in blocks]))
-        columns = np.concatenate([block.columns for block in blocks])
-        weights = np.concatenate([block.values for block in blocks])
-    matrix = csr(weights, columns, indptr, features)
-    matrix.has_canonical_format = True
-    return matrix
 
 
 def checked_features(inputs: sp.sparray | sp.spmatrix, columns: int) -> Csr:
