@@ -451,7 +451,7 @@ def test_examples_of_a_new_label_stand_for_it(partly):
 
 
 def test_other_changes_are_refused(partly):
-    with pytest.raises(xmtc.ConfigError, match="cannot be changed beyond new labels"):
+    with pytest.raises(xmtc.ConfigError, match="models cannot be changed"):
         xmtc.remove_labels(partly, [partly.labels.names[0]])
 
 

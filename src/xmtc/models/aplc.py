@@ -1,7 +1,7 @@
 """aplc: one encoder, and an output layer that spends its work on frequent labels (APLC-XLNet).
 
 Labels are sorted by frequency. The first are scored for every text, the others lie in tails behind
-gates; a text is taught and asked only the tails that matter for it.
+gates; in training and in ranking only the tails that matter for a text are opened.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
-from xmtc.core.run import NO_RUN, Run, training_key
-from xmtc.models.holdout import metrics_of, require_texts, split_validation
+from xmtc.core.run import NO_RUN, Run
+from xmtc.models.holdout import require_texts
+from xmtc.models.neural_recipe import begin
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.adaptive_scorer import AdaptiveScorer, Shape, cluster_sizes, load_scorer
 from xmtc.neural.settings import (
@@ -35,7 +36,6 @@ from xmtc.neural.settings import (
 )
 
 if TYPE_CHECKING:
-    from xmtc.neural.devices import Rng
     from xmtc.neural.encoders.text_encoder import TextEncoder
     from xmtc.neural.heads.adaptive import AdaptiveLabelClusters, Hidden
 
@@ -177,49 +177,27 @@ class Aplc:
 
 
 def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> Aplc:
-    """Sort the labels by frequency, then teach encoder and output layer together."""
-    require_neural(KIND)
-    require_texts(dataset.inputs, KIND)
-    from xmtc.neural.devices import Rng
+    """Sort the labels by frequency, then train encoder and output layer together."""
+    with begin(KIND, dataset, config, run) as training:
+        from xmtc.neural.training.prepared import fine_tune
 
-    learned, held_out = split_validation(dataset, config.training)
-    rng = Rng(config.training.seed)
-    with run.with_cache() as cached:
-        model = _taught(learned, held_out, config, cached, rng)
-    model.encoder.finish()
-    return replace(model, trained_on=dataset.trained_on())
+        prepared = training.prepare(config.published.standardize)
+        encoder = prepared.encoder
+        order = by_frequency(training.dataset.relevant)
+        relevant = _by_rank(training.dataset.relevant, order)
+        with training.rng.turn():
+            head = _head(relevant, encoder.dim, config)
 
+        def model() -> Aplc:
+            scorer = replace(head.scorer(), order=order, standard=prepared.standard)
+            return Aplc(config, encoder, scorer, dataset.labels, dataset.trained_on())
 
-def _taught(dataset: Dataset, held_out: Dataset | None, config: Config, run: Run, rng: Rng) -> Aplc:
-    from xmtc.neural.training.prepared import fine_tune, prepare
-
-    key = training_key(settings.to_dict(config), dataset)
-    lesson = prepare(
-        dataset.texts,
-        config.encoder,
-        config.training,
-        run,
-        key,
-        rng,
-        corpus=dataset.fingerprint,
-        standardize=config.published.standardize,
-    )
-    order = by_frequency(dataset.relevant)
-    relevant = _by_rank(dataset.relevant, order)
-    with rng.turn():
-        head = _head(relevant, lesson.encoder.dim, config)
-
-    def model() -> Aplc:
-        scorer = replace(head.scorer(), order=order, standard=lesson.standard)
-        return Aplc(config, lesson.encoder, scorer, dataset.labels, dataset.trained_on())
-
-    def measure() -> dict[str, float]:
-        lesson.encoder.eval()
-        return metrics_of(model(), held_out)
-
-    dropout = config.dropout if config.hidden is None else 0.0
-    fine_tune(lesson, lesson.task(head, relevant, dropout, measure))
-    return model()
+        dropout = config.dropout if config.hidden is None else 0.0  # else inside the head
+        measure = training.measure([encoder], model)
+        fine_tune(prepared, prepared.task(head, relevant, dropout, measure))
+        trained = model()
+    encoder.finish()
+    return trained
 
 
 def by_frequency(relevant: Csr) -> Ints:

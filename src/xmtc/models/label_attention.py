@@ -1,16 +1,17 @@
 """label_attention: each label looks at the words that concern it. (AttentionXML, You et al., 2019)
 
-An encoder gives a state for every word, by default a BiLSTM learned from your texts alone. A label
-weighs them by how well they suit its own vector, and layers shared by all labels judge the sum.
-With many labels there are levels of clusters above, each with an encoder of its own that begins
-with what the one above has learned.
+An encoder gives a state for every word, by default a BiLSTM trained from the texts alone. Each
+label attends to them with a vector of its own; layers shared by all labels score the weighted sum.
+With many labels there are levels of clusters above, each with an encoder that starts from the
+weights of the one above.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -24,15 +25,15 @@ from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.progress import track
 from xmtc.core.ranking import NO_LABEL, Ranking
-from xmtc.core.run import NO_RUN, Run, training_key
+from xmtc.core.run import NO_RUN, Run
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
-from xmtc.evaluation.report import evaluate_ranking
 from xmtc.kernels.merge_rankings import merged
 from xmtc.kernels.topk import best
 from xmtc.labels.label_features import pifa
 from xmtc.labels.trees import PublishedTree, TreeConfig, balanced_tree
-from xmtc.models.holdout import METRICS, require_texts, split_validation
+from xmtc.models.holdout import require_texts
+from xmtc.models.neural_recipe import begin
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.attention_scorer import AttentionScorer, load_attention
 from xmtc.neural.settings import (
@@ -50,9 +51,8 @@ from xmtc.neural.settings import (
 from xmtc.text import tfidf
 
 if TYPE_CHECKING:
-    from xmtc.neural.devices import Rng
     from xmtc.neural.encoders.text_encoder import TextEncoder
-    from xmtc.neural.heads.attention_head import AttentionHead as Head
+    from xmtc.neural.heads.attention_head import AttentionHead
 
 KIND = "label_attention"
 ONE_LEVEL = 1 << 20  # halvings that make one level
@@ -155,8 +155,17 @@ class LabelAttention:
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
         """The k best labels: those of the best clusters, by the product of all probabilities."""
         require_texts(inputs, self.kind)
-        levels = (self.encoders, self.scorers)
-        return _ranked(*levels, self.tree, inputs, k, self.config.beam, allowed)
+        from xmtc.neural.encoders.read_states import states_of
+
+        ranking = Ranking.empty(len(inputs), k)
+        with track("ranking", len(inputs)) as advance:
+            for rows, states in states_of(self.encoders, inputs):
+                beam = self.config.beam
+                part = walk(self.tree, self.scorers, states, k, beam=beam, allowed=allowed)
+                ranking.labels[rows] = part.labels
+                ranking.scores[rows] = part.scores
+                advance(len(rows))
+        return ranking
 
     def to_parts(self) -> Parts:
         """Everything needed to make this model again, its words included."""
@@ -189,69 +198,64 @@ class LabelAttention:
 
 
 def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> LabelAttention:
-    """Cluster the labels where there are many, then teach one level after the other, top down."""
-    require_neural(KIND)
-    require_texts(dataset.inputs, KIND)
-    from xmtc.neural.devices import Rng
+    """Cluster the labels where there are many, then train one level after the other, top down."""
+    with begin(KIND, dataset, config, run) as training:
+        from xmtc.neural.training.attention_loss import AttentionLoss
+        from xmtc.neural.training.loop import fit
 
-    learned, held_out = split_validation(dataset, config.training)
-    tree = _label_tree(learned, config)
-    rng = Rng(config.training.seed)
-    with run.with_cache() as cached:
-        encoders, scorers = _taught(learned, held_out, tree, config, cached, rng)
-    for encoder in encoders:
+        train = training.dataset
+        tree = _label_tree(train, config)
+        prepared = training.prepare()
+        model = LabelAttention(config, (), tree, (), dataset.labels, dataset.trained_on())
+        head: AttentionHead | None = None
+        for level in range(tree.depth):
+            relevant = tree.relevant_at(level, train.relevant)
+            children = None
+            opened = None
+            if level:
+                children = tree.children[level]
+                above = tree.relevant_at(level - 1, train.relevant)
+                opened = opened_nodes(model.rank(train.texts, config.beam), above, config.beam)
+                prepared = prepared.with_encoder(copy.deepcopy(prepared.encoder))
+            with training.rng.turn():
+                head = _head(relevant, prepared.encoder, config, head)
+            trained = partial(_with_level, model, tree, prepared.encoder, head)
+            truth = partial(tree.relevant_at, level)
+            measure = training.measure([prepared.encoder], trained, truth)
+            task = prepared.task(head, relevant, config.dropout, measure)
+            place = training.run.below(f"level{level}") if level else training.run
+            task = replace(task, loss_function=AttentionLoss(children, opened))
+            fit(task, config.training, prepared.key, place, training.rng)
+            prepared.encoder.eval()
+            model = trained()
+    for encoder in model.encoders:
         encoder.finish()
-    return LabelAttention(config, encoders, tree, scorers, dataset.labels, dataset.trained_on())
+    return model
 
 
-def _taught(
-    dataset: Dataset,
-    held_out: Dataset | None,
-    tree: LabelTree,
-    config: Config,
-    run: Run,
-    rng: Rng,
-) -> tuple[tuple[TextEncoder, ...], tuple[AttentionScorer, ...]]:
-    from xmtc.neural.training.attention_loss import AttentionLoss
-    from xmtc.neural.training.loop import fit
-    from xmtc.neural.training.prepared import prepare
-
-    key = training_key(settings.to_dict(config), dataset)
-    corpus = dataset.fingerprint
-    lesson = prepare(dataset.texts, config.encoder, config.training, run, key, rng, corpus=corpus)
-    encoders: list[TextEncoder] = []
-    scorers: list[AttentionScorer] = []
-    head: Head | None = None
-    for level in range(tree.depth):
-        relevant = tree.relevant_at(level, dataset.relevant)
-        children = None
-        opened = None
-        if level:
-            children = tree.children[level]
-            opened = _opened(encoders, scorers, tree, dataset, config.beam)
-            lesson = lesson.with_encoder(copy.deepcopy(encoders[-1]))
-        encoders.append(lesson.encoder)
-        with rng.turn():
-            head = _head(relevant, lesson.encoder, config, head)
-
-        def measure(level: int = level, head: Head = head) -> dict[str, float]:
-            encoders[-1].eval()
-            return _metrics(encoders, [*scorers, head.scorer(level)], tree, held_out, config.beam)
-
-        task = lesson.task(head, relevant, config.dropout, measure)
-        task = replace(task, loss_function=AttentionLoss(children, opened))
-        fit(task, config.training, lesson.key, run.below(f"level{level}") if level else run, rng)
-        encoders[-1].eval()
-        scorers.append(head.scorer(level))
-    return tuple(encoders), tuple(scorers)
+def _with_level(
+    model: LabelAttention, tree: LabelTree, encoder: TextEncoder, head: AttentionHead
+) -> LabelAttention:
+    """The model with one more level: it ranks the nodes of that level."""
+    level = len(model.scorers)
+    return replace(
+        model,
+        encoders=(*model.encoders, encoder),
+        tree=LabelTree(tree.parents[: level + 1]),
+        scorers=(*model.scorers, head.scorer(level)),
+    )
 
 
-def _head(relevant: Csr, encoder: TextEncoder, config: Config, above: Head | None) -> Head:
-    """The output layer of a level; `above`: that of the level above, where there is one."""
-    from xmtc.neural.heads.attention_head import AttentionHead as Head
+def _head(
+    relevant: Csr, encoder: TextEncoder, config: Config, above: AttentionHead | None
+) -> AttentionHead:
+    """The output layer of a level. above: that of the level above, where there is one."""
+    from xmtc.neural.heads.attention_head import AttentionHead
 
     mean = config.published.loss == "mean"
-    head = Head(encoder.body.width, relevant.shape[1], config.hidden_dims, mean, above is not None)
+    head = AttentionHead(
+        encoder.body.width, relevant.shape[1], config.hidden_dims, mean, above is not None
+    )
     if above is not None:
         head.begin_like(above)
     elif config.published.bias_from_frequency:
@@ -259,75 +263,20 @@ def _head(relevant: Csr, encoder: TextEncoder, config: Config, above: Head | Non
     return head
 
 
-def _opened(
-    encoders: Sequence[TextEncoder],
-    scorers: Sequence[AttentionScorer],
-    tree: LabelTree,
-    dataset: Dataset,
-    beam: int,
-) -> Ints:
-    level = len(scorers) - 1
-    ranking = _ranked(encoders, scorers, _upper(tree, level), dataset.texts, beam, beam)
-    return opened_nodes(ranking, tree.relevant_at(level, dataset.relevant), beam)
-
-
 def opened_nodes(ranking: Ranking, relevant: Csr, beam: int) -> Ints:
-    """(texts, beam) nodes whose children a text is taught with: its true ones, then the likeliest.
+    """(texts, beam) nodes whose children are candidates in training: the true ones, then the best.
 
-    Of more true ones than the beam, those that look likeliest.
+    Where there are more true ones than the beam, those with the best scores.
     """
     counts = np.diff(relevant.indptr)
     true = np.full((len(ranking), int(counts.max(initial=0))), NO_LABEL, np.int32)
     places = np.arange(relevant.nnz) - np.repeat(relevant.indptr[:-1], counts)
     true[row_of_each_entry(relevant), places] = relevant.indices
-    likely = np.where(ranking.labels == NO_LABEL, 0, ranking.scores).astype(np.float32)
-    # A true node counts 1 more than it looks likely, so it comes first.
+    scores = np.where(ranking.labels == NO_LABEL, 0, ranking.scores).astype(np.float32)
+    # Scores are probabilities; a true node gets 1 more, so it comes first.
     labels = np.concatenate([ranking.labels, true], axis=1)
-    keys = np.concatenate([likely, (true != NO_LABEL).astype(np.float32)], axis=1)
+    keys = np.concatenate([scores, (true != NO_LABEL).astype(np.float32)], axis=1)
     return best(*merged(labels, keys), beam)[0]
-
-
-def _ranked(
-    encoders: Sequence[TextEncoder],
-    scorers: Sequence[AttentionScorer],
-    tree: LabelTree,
-    texts: Inputs,
-    k: int,
-    beam: int,
-    allowed: Allowed = None,
-) -> Ranking:
-    """The k best nodes of the tree's last level."""
-    from xmtc.neural.encoders.read_states import states_of
-
-    ranking = Ranking.empty(len(texts), k)
-    with track("ranking", len(texts)) as advance:
-        for rows, states in states_of(encoders, texts):
-            part = walk(tree, scorers, states, k, beam=beam, allowed=allowed)
-            ranking.labels[rows] = part.labels
-            ranking.scores[rows] = part.scores
-            advance(len(rows))
-    return ranking
-
-
-def _metrics(
-    encoders: Sequence[TextEncoder],
-    scorers: Sequence[AttentionScorer],
-    tree: LabelTree,
-    held_out: Dataset | None,
-    beam: int,
-) -> dict[str, float]:
-    """Of the nodes of the last level that is taught so far."""
-    if held_out is None:
-        return {}
-    level = len(scorers) - 1
-    ranking = _ranked(encoders, scorers, _upper(tree, level), held_out.texts, 5, beam)
-    found = evaluate_ranking(ranking, tree.relevant_at(level, held_out.relevant)).metrics
-    return {name: found[name] for name in METRICS}
-
-
-def _upper(tree: LabelTree, level: int) -> LabelTree:
-    """The tree down to this level."""
-    return LabelTree(tree.parents[: level + 1])
 
 
 def _label_tree(dataset: Dataset, config: Config) -> LabelTree:
@@ -343,11 +292,11 @@ def _label_tree(dataset: Dataset, config: Config) -> LabelTree:
     return LabelTree((np.zeros_like(top), *rest))
 
 
-def _saved_tree(parts: Parts, most: int) -> LabelTree:
+def _saved_tree(parts: Parts, max_levels: int) -> LabelTree:
     """Level after level from the labels up, as far as there are any."""
     count = len(parts.labels)
     levels = []
-    for level in range(most, 0, -1):
+    for level in range(max_levels, 0, -1):
         if f"parents{level}" in parts.arrays:
             above = parts.ids(f"parents{level}", max(1, count), count)
             levels.append(above)

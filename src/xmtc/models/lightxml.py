@@ -1,14 +1,15 @@
 """lightxml: one encoder, a generator over label clusters, a discriminator over their labels.
 
-Both learn together, so the clusters that the discriminator must tell apart get harder as the
-generator gets better: dynamic negatives. Small label sets have no clusters: one layer, all labels.
+Both are trained together: as the generator improves, the clusters whose labels the discriminator
+must rank get harder (dynamic negatives). Small label sets have one layer over all labels instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -19,12 +20,13 @@ from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
-from xmtc.core.run import NO_RUN, Run, training_key
+from xmtc.core.run import NO_RUN, Run
 from xmtc.core.tree import LabelTree
 from xmtc.core.walk import walk
 from xmtc.labels.label_features import pifa
 from xmtc.labels.trees import PublishedTree, TreeConfig, balanced_tree
-from xmtc.models.holdout import metrics_of, require_texts, split_validation
+from xmtc.models.holdout import require_texts
+from xmtc.models.neural_recipe import begin
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.dense_scorer import DenseScorer, load_discriminator, load_generator
 from xmtc.neural.settings import (
@@ -38,7 +40,6 @@ from xmtc.neural.settings import (
 from xmtc.text import tfidf
 
 if TYPE_CHECKING:
-    from xmtc.neural.devices import Rng
     from xmtc.neural.encoders.text_encoder import TextEncoder
     from xmtc.neural.heads.chunked import Chunked
     from xmtc.neural.heads.flat import Flat
@@ -139,98 +140,53 @@ class LightXML:
     @staticmethod
     def from_parts(parts: Parts) -> LightXML:
         """The model as it was saved, checked."""
-        return restored(parts, parts.config(Config), KIND)
-
-
-def restored(parts: Parts, config: Config, kind: str) -> LightXML:
-    """The model that was saved, also as part of another kind."""
-    require_neural(kind)
-    from xmtc.neural.encoders.serialize import encoder_from
-
-    tree = from_untrusted(lambda: _saved_tree(parts))
-    count = 2 if tree.depth > 1 and config.published.negatives == "static_own_encoder" else 1
-    encoders = tuple(
-        encoder_from(parts, f"encoder{place}", config.encoder) for place in range(count)
-    )
-    scorers = _saved_scorers(parts, config, tree, encoders[0].dim, count)
-    return LightXML(config, encoders, tree, scorers, parts.labels, parts.trained_on, kind)
+        return LightXML(**saved_fields(parts, parts.config(Config)))
 
 
 def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> LightXML:
-    """Cluster the labels where there are many, then teach encoder and output layers together."""
-    require_neural(KIND)
-    require_texts(dataset.inputs, KIND)
-    from xmtc.neural.devices import Rng
+    """Cluster the labels where there are many, then train encoder and output layers together."""
+    with begin(KIND, dataset, config, run) as training:
+        from xmtc.neural.heads.two_level import TwoLevel
+        from xmtc.neural.training.prepared import fine_tune
+        from xmtc.neural.training.static_negatives import train_with_static_negatives
 
-    learned, held_out = split_validation(dataset, config.training)
-    tree = label_tree(learned, config)
-    rng = Rng(config.training.seed)
-    with run.with_cache() as cached:
-        model = _taught(learned, held_out, tree, config, cached, rng)
-    for encoder in model.encoders:
-        encoder.finish()
-    return replace(model, trained_on=dataset.trained_on())
+        relevant = training.dataset.relevant
+        tree = label_tree(training.dataset, config)
+        prepared = training.prepare(config.published.standardize)
+        encoder = prepared.encoder
+        with training.rng.turn():
+            head = output_layers(training.dataset, tree, encoder.dim, config)
 
+        def model(label_encoder: TextEncoder = encoder) -> LightXML:
+            scorers = [scorer.of_raw(prepared.standard) for scorer in head.scorers()]
+            encoders: tuple[TextEncoder, ...] = (encoder,)
+            if label_encoder is not encoder:  # labels read the second half of the vector
+                encoders = (encoder, label_encoder)
+                scorers[-1] = replace(scorers[-1], start=encoder.dim, stop=2 * encoder.dim)
+            trained_on = dataset.trained_on()
+            return LightXML(config, encoders, tree, tuple(scorers), dataset.labels, trained_on)
 
-def _taught(
-    dataset: Dataset,
-    held_out: Dataset | None,
-    tree: LabelTree,
-    config: Config,
-    run: Run,
-    rng: Rng,
-) -> LightXML:
-    from xmtc.neural.heads.two_level import TwoLevel
-    from xmtc.neural.training.prepared import fine_tune, prepare
-    from xmtc.neural.training.static_negatives import train_with_static_negatives
+        def measure(label_encoder: TextEncoder = encoder) -> dict[str, float]:
+            return training.measure([encoder, label_encoder], partial(model, label_encoder))()
 
-    key = training_key(settings.to_dict(config), dataset)
-    lesson = prepare(
-        dataset.texts,
-        config.encoder,
-        config.training,
-        run,
-        key,
-        rng,
-        corpus=dataset.fingerprint,
-        standardize=config.published.standardize,
-    )
-    with rng.turn():
-        head = output_layers(dataset, tree, lesson.encoder.dim, config)
-
-    def model(label_encoder: TextEncoder) -> LightXML:
-        scorers = [each.of_raw(lesson.standard) for each in head.scorers()]
-        encoders: tuple[TextEncoder, ...] = (lesson.encoder,)
-        if label_encoder is not lesson.encoder:  # labels read the second half of the vector
-            encoders = (lesson.encoder, label_encoder)
-            dim = label_encoder.dim
-            scorers[-1] = replace(scorers[-1], start=dim, stop=2 * dim)
-        seen = dataset.trained_on()
-        return LightXML(config, encoders, tree, tuple(scorers), dataset.labels, seen)
-
-    def measure(label_encoder: TextEncoder) -> dict[str, float]:
-        finished = model(label_encoder)
-        for each in finished.encoders:
-            each.eval()
-        return metrics_of(finished, held_out)
-
-    if isinstance(head, TwoLevel) and config.published.negatives != "dynamic":
-        own = config.published.negatives == "static_own_encoder"
-        return model(
-            train_with_static_negatives(
-                lesson, head, dataset.relevant, config.dropout, measure, own_encoder=own
-            )
-        )
-    dropout = config.dropout
-    task = lesson.task(head, dataset.relevant, dropout, lambda: measure(lesson.encoder))
-    fine_tune(lesson, task)
-    return model(lesson.encoder)
+        label_encoder = encoder
+        negatives = config.published.negatives
+        if isinstance(head, TwoLevel) and negatives != "dynamic":
+            own = negatives == "static_own_encoder"
+            how = (prepared, head, relevant, config.dropout, measure)
+            label_encoder = train_with_static_negatives(*how, own_encoder=own)
+        else:
+            fine_tune(prepared, prepared.task(head, relevant, config.dropout, measure))
+        trained = model(label_encoder)
+    for each in trained.encoders:
+        each.finish()
+    return trained
 
 
 def output_layers(
     dataset: Dataset, tree: LabelTree, dim: int, config: Config
 ) -> Flat | Chunked | TwoLevel:
-    """One layer over all labels, or generator and discriminator; not taught anything yet."""
+    """One layer over all labels, or generator and discriminator; untrained."""
     from xmtc.neural.heads.chunked import CHUNK, Chunked
     from xmtc.neural.heads.flat import Flat
     from xmtc.neural.heads.two_level import TwoLevel
@@ -270,20 +226,32 @@ def label_tree(dataset: Dataset, config: Config) -> LabelTree:
     return balanced_tree(pifa(features, dataset.relevant), halves, config.training.seed)
 
 
-def _saved_tree(parts: Parts) -> LabelTree:
-    count = len(parts.labels)
-    if "clusters" not in parts.arrays:
-        return LabelTree.flat(count)
-    clusters = parts.ids("clusters", max(1, count), count)
-    return LabelTree((np.zeros(int(clusters.max(initial=0)) + 1, np.int32), clusters))
+def saved_fields(parts: Parts, config: Config) -> dict[str, Any]:
+    """The fields of a model that was saved, but for its kind."""
+    require_neural(KIND)
+    from xmtc.neural.encoders.serialize import encoder_from
 
-
-def _saved_scorers(
-    parts: Parts, config: Config, tree: LabelTree, dim: int, encoders: int
-) -> tuple[DenseScorer, ...]:
-    top = load_generator(parts, "level0", len(tree.parents[0]), dim)
-    if tree.depth == 1:
-        return (top,)
-    sigmoid = config.published.bottleneck_activation == "sigmoid"
-    own = (dim * (encoders - 1), dim * encoders)
-    return top, load_discriminator(parts, "level1", tree.label_count, *own, sigmoid)
+    labels = len(parts.labels)
+    tree = LabelTree.flat(labels)
+    if "clusters" in parts.arrays:
+        clusters = parts.ids("clusters", max(1, labels), labels)
+        top = np.zeros(int(clusters.max(initial=0)) + 1, np.int32)
+        tree = from_untrusted(lambda: LabelTree((top, clusters)))
+    count = 2 if tree.depth > 1 and config.published.negatives == "static_own_encoder" else 1
+    encoders = tuple(
+        encoder_from(parts, f"encoder{place}", config.encoder) for place in range(count)
+    )
+    dim = encoders[0].dim
+    scorers = [load_generator(parts, "level0", len(tree.parents[0]), dim)]
+    if tree.depth > 1:
+        sigmoid = config.published.bottleneck_activation == "sigmoid"
+        own = (dim * (count - 1), dim * count)
+        scorers.append(load_discriminator(parts, "level1", labels, *own, sigmoid))
+    return {
+        "config": config,
+        "encoders": encoders,
+        "tree": tree,
+        "scorers": tuple(scorers),
+        "labels": parts.labels,
+        "trained_on": parts.trained_on,
+    }

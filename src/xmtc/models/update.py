@@ -267,7 +267,7 @@ def _wider_gudn(
     described = (*described, *(texts.get(name, "") for name in wide.names[known:]))
     labels = LabelSpace(wide.names, described if any(described) else None)
     counts = label_counts(relevant)
-    vectors = np.zeros((len(labels) - known, len(model.middle)), np.float32)
+    vectors = np.zeros((len(labels) - known, len(model.mean_text)), np.float32)
     by_text = np.flatnonzero(counts == 0) + known
     if len(by_text):
         usual = model.texts_of(labels)  # a text that is given is read whatever is read usually
