@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from xmtc.core.config import from_dict
+from xmtc.core.run import Run
+from xmtc.models import presets
+from xmtc.models.catalog import module_of
 from xmtc.neural import settings
 from xmtc.neural.settings import TrainingConfig
 
@@ -43,6 +46,25 @@ def training(**values: Any) -> dict[str, Any]:
 def training_config(**values: Any) -> TrainingConfig:
     """The same as a TrainingConfig, without a warm-up of the head unless asked for."""
     return from_dict(TrainingConfig, training(**{"warmup_epochs": 0, **values}))
+
+
+def trained(kind: str, dataset: Any, values: dict[str, Any], folder: Path) -> Any:
+    """A model whose training writes a checkpoint after each step."""
+    module = module_of(kind)
+    run = dataclasses.replace(Run.at(folder), checkpoint_seconds=0.0)
+    return module.train(dataset, from_dict(module.Config, values), run)
+
+
+def preset(name: str) -> Any:
+    """The Config of a preset; of an ensemble, those of its members."""
+    found = presets.load(name)
+    if found.kind == "ensemble":
+        return [_config(*presets.kind_and_settings(each)) for each in found.settings["members"]]
+    return _config(found.kind, found.settings)
+
+
+def _config(kind: str, values: dict[str, Any]) -> Any:
+    return from_dict(module_of(kind).Config, values)
 
 
 OF_WORDS = {  # trained from the texts alone

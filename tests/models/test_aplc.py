@@ -10,22 +10,21 @@ import torch
 from transformers import AutoModel, AutoTokenizer
 
 import xmtc
-from quick import quick_settings
+from quick import preset, quick_settings, trained, training, training_config
 from tiny import tiny_xlnet
-from xmtc.core import run
 from xmtc.core.arrays import csr_of_rows
-from xmtc.core.config import merged
+from xmtc.core.config import from_dict, merged, to_dict
 from xmtc.core.errors import ConfigError, StoreError
 from xmtc.data.planted import planted
 from xmtc.models import aplc
 from xmtc.neural.encoders.make import make_encoder
 from xmtc.neural.heads.adaptive import AdaptiveLabelClusters, Hidden
-from xmtc.neural.settings import EncoderConfig, TrainingConfig
+from xmtc.neural.settings import Pretrained
 from xmtc.neural.training import loop
 from xmtc.neural.training.optimizer import Optimizer
 from xmtc.neural.training.task import LabelTask, Net
 
-CNN = {"encoder": {"name": "cnn", "width": 16, "trainable_layers": -1}}
+CNN = {"encoder": {"type": "cnn", "embedding_dim": 16, "max_tokens": 32}}
 
 
 def quick(**changes):
@@ -44,12 +43,15 @@ def test_labels_are_sorted_by_frequency_and_mapped_back():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"clusters": (0.3, 0.3, 0.4), "loss": "document"},
-        {"cuts": (4, 8), "loss": "global"},
-        {"norm_relu": False, "gate_loss": False, "loss": "global"},
-        {"hidden": 24, "hidden_rate": 1e-2, "dropout": 0.1},
+        {"clusters": (0.3, 0.3, 0.4), "published": {"loss": "document"}},
+        {"published": {"cuts": (4, 8), "loss": "global"}},
+        {"published": {"norm_relu": False, "gate_loss": False, "loss": "global"}},
+        {"hidden": {"dim": 24, "lr": 1e-2}, "dropout": 0.1},
         {"clusters": (1.0,)},
-        {"start_at_frequency": False, "standardise": False, "training": {"head_epochs": 0}},
+        {
+            "published": {"bias_from_frequency": False, "standardize": False},
+            "training": training(warmup_epochs=0),
+        },
     ],
     ids=["three clusters", "cuts", "paper", "hidden", "one cluster", "from chance"],
 )
@@ -69,7 +71,7 @@ def test_most_tails_are_skipped_when_few_labels_are_asked():
 
 
 def test_encoder_hidden_and_output_layer_learn_at_rates_of_their_own():
-    config = TrainingConfig(encoder_rate=5e-5, head_rate=2e-3, schedule="slanted", warmup=0.0)
+    config = training_config(encoder_lr=5e-5, head_lr=2e-3, warmup=0.0)
     head = Hidden(4, AdaptiveLabelClusters(6, [3, 2]), 0.0, rate=1e-4)
     task = LabelTask(Net(torch.nn.Linear(2, 4), head, 0.0), None, None, config, dict)
     optimizer = Optimizer(task.parts, config)
@@ -94,9 +96,9 @@ def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
     """Also while a tail was never visited: the optimizer knows nothing of it then."""
     settings = quick(
         **CNN,
-        training={"epochs": 2, "head_epochs": 1, "checkpoint_seconds": 0, "batch": 4},
+        training=training(epochs=2, warmup_epochs=1, batch_size=4),
         clusters=(0.5, 0.3, 0.2),
-        hidden=16,
+        hidden={"dim": 16},
     )
     data = planted(texts=24)
     whole = xmtc.train("aplc", data, settings).rank(data.texts, 5)
@@ -110,25 +112,23 @@ def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
             raise Killed
 
     monkeypatch.setattr(loop.Training, "_step", until_killed)
-    with run.kept_in(tmp_path / "run"):
-        for _ in range(2):
-            with pytest.raises(Killed):
-                xmtc.train("aplc", data, settings)
-        again = xmtc.train("aplc", data, settings).rank(data.texts, 5)
+    for _ in range(2):
+        with pytest.raises(Killed):
+            trained("aplc", data, settings, tmp_path / "run")
+    again = trained("aplc", data, settings, tmp_path / "run").rank(data.texts, 5)
     assert (again.scores == whole.scores).all()
 
 
+DATA_SETS = ("eurlex4k", "amazoncat", "wiki10", "wiki500k", "amazon670k")
+CODE = {"amazoncat", "wiki500k", "amazon670k"}  # where the released code differs from the paper
+
+
 def test_presets_are_the_published_settings():  # spec 4.3 and 4.7
-    every = (aplc.EURLEX_4K, aplc.AMAZONCAT_13K, aplc.WIKI10_31K, aplc.WIKI_500K, aplc.AMAZON_670K)
-    code = (
-        aplc.EURLEX_4K,
-        aplc.AMAZONCAT_13K_CODE,
-        aplc.WIKI10_31K,
-        aplc.WIKI_500K_CODE,
-        aplc.AMAZON_670K_CODE,
-    )
+    paper = [preset(f"aplc-{data}") for data in DATA_SETS]
+    code = [preset(f"aplc-{data}-code" if data in CODE else f"aplc-{data}") for data in DATA_SETS]
     assert [
-        (p.encoder.max_tokens, p.training.batch, p.training.epochs, p.hidden) for p in every
+        (p.encoder.max_tokens, p.training.batch_size, p.training.epochs, p.hidden.dim)
+        for p in paper
     ] == [
         (512, 12, 8, 768),
         (256, 48, 8, 768),
@@ -137,7 +137,7 @@ def test_presets_are_the_published_settings():  # spec 4.3 and 4.7
         (128, 28, 20, 384),
     ]
     assert [
-        (p.encoder.max_tokens, p.training.batch, p.training.epochs, p.hidden) for p in code
+        (p.encoder.max_tokens, p.training.batch_size, p.training.epochs, p.hidden.dim) for p in code
     ] == [
         (512, 12, 8, 768),
         (192, 48, 8, 768),
@@ -153,23 +153,29 @@ def test_presets_are_the_published_settings():  # spec 4.3 and 4.7
         (167_000, 167_000, 167_008),
         (167_522, 167_523, 167_521, 167_525),
     ]
-    assert aplc.WIKI_500K.sizes(501_008) == (125_252,) * 4
-    for preset in {*every, *code}:
-        slow = preset is aplc.WIKI10_31K
-        rates = (preset.training.encoder_rate, preset.hidden_rate, preset.training.head_rate)
+    assert preset("aplc-wiki500k").sizes(501_008) == (125_252,) * 4
+    for found in (*paper, *code):
+        slow = found == preset("aplc-wiki10")
+        optimizer = found.training.optimizer
+        rates = (optimizer.encoder_lr, found.hidden.lr, optimizer.head_lr)
         assert rates == ((1e-5, 1e-4, 1e-3) if slow else (5e-5, 1e-4, 2e-3))
-        assert (preset.loss, preset.gate_loss, preset.norm_relu) == ("document", True, True)
-        assert (preset.training.schedule, preset.training.warmup) == ("slanted", 0)
-        assert (preset.training.decay, preset.dropout, preset.narrowing) == (0, 0.1, 2)
-        assert (preset.encoder.name, preset.encoder.vector) == ("xlnet-base-cased", "cls")
+        published = found.published
+        assert (published.loss, published.gate_loss, published.norm_relu) == (
+            "document",
+            True,
+            True,
+        )
+        assert (found.training.schedule.name, found.training.schedule.warmup) == ("linear", 0)
+        assert (optimizer.weight_decay, found.dropout, found.narrowing) == (0, 0.1, 2)
+        assert (found.encoder.name, found.encoder.pooling) == ("xlnet-base-cased", "cls")
 
 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
         ({"clusters": (0.5, 0.6)}, "add up to 1"),
-        ({"cuts": (5, 5)}, "climb"),
-        ({"training": {"shard_labels": True}}, "not for aplc"),
+        ({"published": {"cuts": (5, 5)}}, "increasing"),
+        ({"training": training(shard_labels=True)}, "not work with aplc"),
         ({"narrowing": 0.5}, "narrowing"),
         ({**CNN, "clusters": (0.2,) * 5, "narrowing": 9.0}, "fewer clusters"),
     ],
@@ -188,7 +194,7 @@ def xlnet(tmp_path_factory):
 def test_xlnet_is_read_as_it_was_made_to_be(xlnet):
     """x <sep> <cls>, padded on the left, segment ids 0 and 2; cased; the vector is that of CLS."""
     texts = ["sign0a alpha beta gamma delta", "Sign3b", ""]
-    encoder = make_encoder([], EncoderConfig(xlnet, max_tokens=64, vector="cls")).eval()
+    encoder = make_encoder([], Pretrained(xlnet, max_tokens=64, pooling="cls")).eval()
     tokenizer = AutoTokenizer.from_pretrained(xlnet)
     model = AutoModel.from_pretrained(xlnet).eval()
     assert encoder.layout.pad_left
@@ -207,20 +213,21 @@ def test_xlnet_is_read_as_it_was_made_to_be(xlnet):
 
 def test_xlnet_learns_and_travels(xlnet, tmp_path):
     """With the published vector, loss and schedule; rates for an encoder that knows nothing."""
-    preset = aplc.EURLEX_4K
     data = planted()
-    training = replace(
-        preset.training,
-        epochs=5,
-        batch=16,
-        encoder_rate=3e-3,
-        head_rate=2e-2,
-        head_epochs=20,
-        head_first_rate=2e-2,
-        validation=0.0,
-    )
-    encoder = replace(preset.encoder, name=xlnet, max_tokens=32)
-    config = replace(preset, encoder=encoder, training=training, hidden=0, standardise=True)
+    changes = {
+        "encoder": {"name": xlnet, "max_tokens": 32},
+        "training": training(
+            epochs=5,
+            batch_size=16,
+            encoder_lr=3e-3,
+            head_lr=2e-2,
+            warmup_epochs=20,
+            validation=None,
+        ),
+        "hidden": None,
+        "published": {"standardize": True},
+    }
+    config = from_dict(aplc.Config, merged(to_dict(preset("aplc-eurlex4k")), changes))
     model = aplc.train(data, config)
     fresh = planted(seed=1)
     floor = xmtc.evaluate(xmtc.train("most_frequent", data), fresh).metrics["P@1"]
@@ -248,7 +255,7 @@ def _nan(array):
 
 @pytest.fixture(scope="module")
 def parts():
-    settings = quick(**CNN, training={"epochs": 1, "head_epochs": 0}, hidden=8)
+    settings = quick(**CNN, training=training(epochs=1, warmup_epochs=0), hidden={"dim": 8})
     return xmtc.train("aplc", planted(texts=30), settings).to_parts()
 
 
@@ -285,10 +292,10 @@ def test_a_damaged_folder_is_refused(parts, name, damage):
     "settings",
     [
         {"clusters": [0.2] * 5},
-        {"cuts": [2]},
+        {"published": {"cuts": [2]}},
         {"narrowing": 1000.0},
-        {"hidden": 1 << 16},
-        {"norm_relu": "perhaps"},
+        {"hidden": {"dim": 1 << 16}},
+        {"published": {"norm_relu": "perhaps"}},
         {"clusters": []},
     ],
 )

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy.special import logit
 
 import xmtc
-from quick import quick_settings, tiny_bert
+from quick import preset, quick_settings, tiny_bert, trained, training, training_config
 from tiny import tiny_encoder
 from xmtc.core.arrays import csr_of_rows
 from xmtc.core.config import merged
@@ -33,7 +33,7 @@ from xmtc.neural.heads.dense_scorer import DenseScorer
 from xmtc.neural.heads.flat import Flat
 from xmtc.neural.heads.new_labels import with_nodes
 from xmtc.neural.heads.two_level import TwoLevel
-from xmtc.neural.settings import EncoderConfig, GuideConfig, TrainingConfig
+from xmtc.neural.settings import GuideConfig, Pretrained, PublishedGuides, PublishedPretrained
 from xmtc.neural.training import loop
 from xmtc.neural.training.guided_loss import GuidedTask, half_square, mean_square
 from xmtc.neural.training.label_texts import (
@@ -48,6 +48,7 @@ from xmtc.neural.training.task import LabelTask, Net
 
 ENCODER_ONLY = {"feature_weight": 0.0, "link_weight": 0.0}
 FEATURE = {"link_weight": 0.0}
+FP32 = {"trainable_layers": 1, "published": PublishedPretrained(frozen_cache="fp32")}
 
 
 # Oracles 8.8.
@@ -83,17 +84,19 @@ SAID = label_texts(DATA.labels)
 
 def guided(tmp_path, guides=None, encoder=None, head=None, relevant=None, config=None):
     """A task on a tiny encoder without chance, its head and the encoder."""
-    settings = EncoderConfig(tiny_bert(), max_tokens=32, dropout=0.0, **(encoder or {}))
-    guides = GuideConfig(**(guides or {}))
+    settings = Pretrained(
+        tiny_bert(), max_tokens=32, **{"trainable_layers": None, **(encoder or {})}
+    )
+    guides = GuideConfig(published=PublishedGuides(**(guides or {})))
     with seeded(0):
-        made = make_encoder(DATA.texts, settings, guides.pooler)
+        made = make_encoder(DATA.texts, settings, guides.needs_pooler)
         head = head or Flat(made.dim, 6, mean=False)
     source = source_of(
         made, cached_tokens(DATA.texts, made.tokenizer, made.cut, tmp_path), tmp_path
     )
     relevant = DATA.relevant if relevant is None else relevant
     net = Net(source.encoder, head, 0.0)
-    task = LabelTask(net, source, relevant, config or TrainingConfig(), dict)
+    task = LabelTask(net, source, relevant, config or training_config(), dict)
     side = text_side(source, made, SAID, relevant, guides, tmp_path)
     return GuidedTask(task, side, guides), head, made
 
@@ -111,10 +114,10 @@ def said_of(row):
     ("guides", "encoder"),
     [
         ({}, {}),
-        ({"features": "pooler"}, {"vector": "cls", "layers": 10}),
+        ({"features": "pooler"}, {"pooling": "cls", "pooled_layers": 10}),
         ({"feature_weight": 3.0, "link_weight": 0.5, "text_weight": 2.0, "distance": "paper"}, {}),
-        (FEATURE, {"trainable_layers": 1, "frozen_cache": "fp32"}),
-        ({"features": "pooler"}, {"trainable_layers": 1, "frozen_cache": "fp32"}),
+        (FEATURE, FP32),
+        ({"features": "pooler"}, FP32),
     ],
     ids=["mean", "pooler", "weighed, paper", "frozen", "frozen, pooler"],
 )
@@ -166,7 +169,7 @@ def test_the_papers_distance_beside_a_sum_and_beside_a_mean(mean, tmp_path):
 
 
 def test_ten_layers_are_as_many_as_the_encoder_has(tmp_path):
-    _, _, encoder = guided(tmp_path, encoder={"vector": "cls", "layers": 10})
+    _, _, encoder = guided(tmp_path, encoder={"pooling": "cls", "pooled_layers": 10})
     assert encoder.dim == 4 * 32  # three layers and the embeddings
 
 
@@ -257,15 +260,19 @@ def settings(**changes):
     return merged(quick_settings("gudn"), changes)
 
 
+def published(**guides):
+    return {"published": guides}
+
+
 @pytest.mark.parametrize(
     "changes",
     [
-        {"guides": {**FEATURE, "labels_as": "one_hot", "features": "pooler"}},
+        {"guides": published(**FEATURE, labels_as="one_hot", features="pooler")},
         {
-            "guides": {"features": "pooler", "order": "shuffled"},
-            "encoder": {"vector": "cls", "layers": 2, "trainable_layers": 2},
+            "guides": published(features="pooler", order="shuffled"),
+            "encoder": {"pooling": "cls", "pooled_layers": 2, "trainable_layers": 2},
         },
-        {"plain_up_to": 4, "max_cluster": 4, "beam": 2, "bottleneck": 16},
+        {"max_flat_labels": 4, "max_leaf": 4, "beam": 2, "label_dim": 16},
     ],
     ids=["one-hot", "published, shuffled, frozen", "clusters"],
 )
@@ -282,19 +289,21 @@ SHORT = {"training": {"epochs": 1}}
 
 def test_a_finished_model_is_as_large_as_an_unguided_one():
     guides = [{"features": "pooler"}, {"labels_as": "one_hot"}, ENCODER_ONLY]
-    models = [xmtc.train("gudn", DATA, settings(**SHORT, guides=some)) for some in guides]
+    models = [
+        xmtc.train("gudn", DATA, settings(**SHORT, guides=published(**some))) for some in guides
+    ]
     models.append(xmtc.train("lightxml", DATA, merged(quick_settings("lightxml"), SHORT)))
     shapes = [
         {name: array.shape for name, array in model.to_parts().arrays.items()} for model in models
     ]
     for shape in shapes[:-1]:
-        assert shape.pop("middle") == (32,)  # for adding labels; ranking does not read these
-        assert shape.pop("taught") == (1,)
+        assert shape.pop("mean_text") == (32,)  # for adding labels; ranking does not read these
+        assert shape.pop("trained_labels") == (1,)
         assert shape == shapes[-1]
 
 
 def test_without_guides_it_is_lightxml():
-    ours = xmtc.train("gudn", DATA, settings(**SHORT, guides=ENCODER_ONLY))
+    ours = xmtc.train("gudn", DATA, settings(**SHORT, guides=published(**ENCODER_ONLY)))
     plain = xmtc.train("lightxml", DATA, merged(quick_settings("lightxml"), SHORT))
     assert (ours.rank(DATA.texts, 5).scores == plain.rank(DATA.texts, 5).scores).all()
 
@@ -309,11 +318,14 @@ def test_the_log_has_the_feature_loss_of_each_step(tmp_path):
 
 
 def test_an_encoder_without_a_pooler_says_what_to_do(tmp_path):
-    pooled = {"features": "pooler"}
-    plain = tiny_encoder(tmp_path / "distilbert", "distilbert")
-    for encoder in ({"name": "cnn", "width": 8}, {"name": plain}):
-        with pytest.raises(xmtc.ConfigError, match=r"guides\.features"):
-            xmtc.train("gudn", DATA, settings(encoder=encoder, guides=pooled))
+    encoder = {"name": tiny_encoder(tmp_path / "distilbert", "distilbert")}
+    with pytest.raises(xmtc.ConfigError, match=r"guides\.published\.features"):
+        xmtc.train("gudn", DATA, settings(encoder=encoder, guides=published(features="pooler")))
+
+
+def test_static_negatives_are_refused():
+    with pytest.raises(xmtc.ConfigError, match=r"published\.negatives='static'.*must be dynamic"):
+        xmtc.train("gudn", DATA, settings(published={"negatives": "static"}))
 
 
 NAMES = st.text("abcdefghij", min_size=4, max_size=12).filter(lambda n: set(n) & set("aei"))
@@ -358,7 +370,7 @@ def test_codes_are_warned_of_and_trained_all_the_same(caplog):
             coded, labels=coded.labels.with_texts({"C0": "olive oil", "C1": "fish", "C2": "trade"})
         )
         xmtc.train("gudn", named, settings(**SHORT))
-        xmtc.train("gudn", coded, settings(**SHORT, guides=ENCODER_ONLY))
+        xmtc.train("gudn", coded, settings(**SHORT, guides=published(**ENCODER_ONLY)))
         assert not caplog.text
 
 
@@ -370,33 +382,32 @@ def test_labels_say_their_text_their_name_or_both_with_spaces():
     assert label_texts(space, "both") == ["ec law law of the EC", "fish"]
 
 
-def test_presets_are_the_published_settings():
-    for preset, epochs in (
-        (gudn.EURLEX_4K, 40),
-        (gudn.WIKI10_31K, 40),
-        (gudn.AMAZONCAT_13K, 20),
-        (gudn.WIKI_500K, 20),
-    ):
-        how = preset.training
-        guides = preset.guides
-        assert (how.epochs, how.encoder_rate, how.epsilon, how.decay) == (epochs, 5e-5, 1e-6, 0)
-        assert (how.warmup, how.clip, how.batch * how.accumulate, how.seed) == (0, 0, 32, 19950919)
-        assert (preset.encoder.layers, preset.encoder.vector, preset.dropout) == (10, "cls", 0.5)
-        assert (guides.features, guides.distance, preset.loss) == ("pooler", "mean", "mean")
-        assert guides.max_tokens == preset.encoder.max_tokens == 512
-    assert (gudn.WIKI_500K.beam, gudn.WIKI_500K.bottleneck) == (10, 3_000)
-    written = gudn.EURLEX_4K_AS_WRITTEN
-    assert (written.loss, written.guides.distance, written.guides.features) == (
-        "sum",
-        "paper",
-        "concat",
-    )
+def test_presets_are_the_published_settings():  # spec 5
+    for data, epochs in (("eurlex4k", 40), ("wiki10", 40), ("amazoncat", 20), ("wiki500k", 20)):
+        found = preset(f"gudn-{data}")
+        how = found.training
+        guides = found.guides.published
+        optimizer = how.optimizer
+        assert (how.epochs, how.seed, how.published.epsilon) == (epochs, 19950919, 1e-6)
+        assert (optimizer.encoder_lr, optimizer.head_lr) == (5e-5, 5e-5)
+        assert (optimizer.weight_decay, optimizer.max_grad_norm) == (0, None)
+        assert (how.schedule.name, how.schedule.warmup) == ("linear", 0)
+        assert how.batch_size * how.published.accumulate == 32
+        encoder = found.encoder
+        assert (encoder.pooled_layers, encoder.pooling, found.dropout) == (10, "cls", 0.5)
+        assert (encoder.trainable_layers, encoder.dropout) == (None, None)
+        assert (guides.features, guides.distance) == ("pooler", "mean")
+        assert (guides.max_tokens, encoder.max_tokens, found.published.loss) == (512, 512, "mean")
+    assert (preset("gudn-wiki500k").beam, preset("gudn-wiki500k").label_dim) == (10, 3_000)
+    written = preset("gudn-eurlex4k-equations")
+    guides = written.guides.published
+    assert (written.published.loss, guides.distance, guides.features) == ("sum", "paper", "concat")
 
 
 # Each label text holds one sign of the label, and so do texts: what is unseen can be ranked.
 @pytest.fixture(
     scope="module",
-    params=[{}, {"plain_up_to": 4, "max_cluster": 4, "beam": 5}],
+    params=[{}, {"max_flat_labels": 4, "max_leaf": 4, "beam": 5}],
     ids=["plain", "clusters"],
 )
 def partly(request):
@@ -480,7 +491,7 @@ def test_many_labels_learn_chunk_by_chunk_from_both_sides_what_they_learn_at_onc
         with seeded(0):
             head = kind(32)
         head.start_at_frequency(np.arange(1, 7), 12)
-        task, _, _ = guided(tmp_path, head=head, config=TrainingConfig(head_rate=0.1))
+        task, _, _ = guided(tmp_path, head=head, config=training_config(head_lr=0.1))
         task.net.eval()
         optimizer = Optimizer(task.parts, task.config)
         optimizer.set_rates(1.0)
@@ -500,7 +511,7 @@ class Killed(Exception):
     "guides", [{"order": "shuffled"}, {"labels_as": "one_hot"}], ids=["shuffled", "one-hot"]
 )
 def test_a_killed_training_ends_as_if_it_had_not_been(guides, tmp_path, monkeypatch):
-    quick = settings(guides=guides, training={"epochs": 3, "batch": 4, "checkpoint_seconds": 0})
+    quick = settings(guides=published(**guides), training=training(epochs=3, batch_size=4))
     whole = xmtc.train("gudn", DATA, quick).rank(DATA.texts, 5)
     real = loop.Training._step
     steps = []
@@ -513,16 +524,16 @@ def test_a_killed_training_ends_as_if_it_had_not_been(guides, tmp_path, monkeypa
 
     monkeypatch.setattr(loop.Training, "_step", until_killed)
     with pytest.raises(Killed):
-        xmtc.train("gudn", DATA, quick, run=tmp_path)
-    again = xmtc.train("gudn", DATA, quick, run=tmp_path).rank(DATA.texts, 5)
+        trained("gudn", DATA, quick, tmp_path)
+    again = trained("gudn", DATA, quick, tmp_path).rank(DATA.texts, 5)
     assert (again.scores == whole.scores).all()
 
 
 def test_a_folder_that_is_damaged_is_refused(partly):
     parts = partly.to_parts()
     for name, array in (
-        ("middle", np.zeros(3, np.float32)),
-        ("middle", None),
+        ("mean_text", np.zeros(3, np.float32)),
+        ("mean_text", None),
         ("level0.bias", np.full_like(parts.arrays["level0.bias"], np.nan)),
         ("level0.weights", parts.arrays["level0.weights"][1:]),
     ):

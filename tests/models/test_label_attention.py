@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import xmtc
-from quick import quick_settings
-from xmtc.core import run
+from quick import preset, quick_settings, trained, training
 from xmtc.core.arrays import csr_of_rows
 from xmtc.core.errors import ConfigError, StoreError
 from xmtc.core.ranking import Ranking
@@ -21,12 +20,12 @@ from xmtc.neural.batches.token_states import TokenStates
 from xmtc.neural.heads import attention_head as heads
 from xmtc.neural.heads.candidates import candidates_of
 
-DEEP = {"plain_up_to": 3, "levels": 2, "arity": 2, "max_cluster": 3, "beam": 3}
+DEEP = {"max_flat_labels": 3, "levels": 2, "arity": 2, "max_leaf": 3, "beam": 3}
 
 
 def toy(nodes=7, dim=6, texts=3, length=5, seed=0):
     torch.manual_seed(seed)
-    head = heads.LabelAttention(dim, nodes, (4, 3), mean=False, sparse=False).eval()
+    head = heads.AttentionHead(dim, nodes, (4, 3), mean=False, sparse=False).eval()
     states = torch.randn(texts, length, dim)
     mask = (torch.arange(length) < torch.tensor([[5], [3], [1]])[:texts]).long()
     return head, states, mask
@@ -117,7 +116,7 @@ def test_opened_nodes_are_the_true_ones_then_the_likeliest(seed, beam):
 def test_a_bilstm_learns_far_more_than_frequencies():
     fresh = planted(seed=1)
     tuned = quick_settings("label_attention")
-    tuned["encoder"] = {**tuned["encoder"], "name": "bilstm"}
+    tuned["encoder"] = {**tuned["encoder"], "type": "bilstm"}
     found = xmtc.evaluate(xmtc.train("label_attention", planted(), tuned), fresh).metrics
     floor = xmtc.evaluate(xmtc.train("most_frequent", planted()), fresh).metrics
     assert found["P@1"] > floor["P@1"] + 40
@@ -142,7 +141,7 @@ def test_what_labels_share_begins_with_what_the_level_above_learned(monkeypatch)
     seen = []
 
     def fit(task, *_):
-        layers = task.task.net.head.layers
+        layers = task.net.head.layers
         seen.append([layer.weight.detach().clone() for layer in layers])
         with torch.no_grad():
             for layer in layers:
@@ -181,9 +180,9 @@ def test_a_killed_training_goes_on_to_the_same_answer(tmp_path, monkeypatch):
     data = planted(texts=40, labels=6)
     tuned = quick_settings(
         "label_attention",
-        plain_up_to=3,
-        max_cluster=3,
-        training={"epochs": 3, "checkpoint_seconds": 0.0},
+        max_flat_labels=3,
+        max_leaf=3,
+        training={"epochs": 3},
     )
     plain = xmtc.train("label_attention", data, tuned).rank(data.texts, 3)
     from xmtc.neural.training import loop
@@ -198,9 +197,9 @@ def test_a_killed_training_goes_on_to_the_same_answer(tmp_path, monkeypatch):
         true_step(self, group, advance)
 
     monkeypatch.setattr(loop.Training, "_step", dying)
-    with pytest.raises(KeyboardInterrupt), run.kept_in(tmp_path):
-        xmtc.train("label_attention", data, tuned)
-    again = xmtc.train("label_attention", data, tuned, run=tmp_path).rank(data.texts, 3)
+    with pytest.raises(KeyboardInterrupt):
+        trained("label_attention", data, tuned, tmp_path)
+    again = trained("label_attention", data, tuned, tmp_path).rank(data.texts, 3)
     assert (again.labels == plain.labels).all()
     assert (again.scores == plain.scores).all()
 
@@ -208,12 +207,12 @@ def test_a_killed_training_goes_on_to_the_same_answer(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"encoder": {"long_texts": "chunks"}}, "looks at all words at once"),
-        ({"encoder": {"name": "xml_cnn"}}, "gives no states of words"),
-        ({"training": {"head_epochs": 2}}, "learn from each other"),
-        ({"training": {"shard_labels": True}}, "not for label_attention"),
+        ({"encoder": {"type": "pretrained", "max_chunks": 2}}, "looks at all words at once"),
+        ({"encoder": "xml_cnn"}, "Available: bilstm, cnn, pretrained"),
+        ({"training": training(warmup_epochs=2)}, "learn from each other"),
+        ({"training": training(shard_labels=True)}, "not work with label_attention"),
         ({"arity": 6}, "power of 2"),
-        ({"hidden": ()}, "one to eight sizes"),
+        ({"hidden_dims": ()}, "one to eight sizes"),
     ],
 )
 def test_settings_that_cannot_be_say_why(wrong, said):
@@ -222,12 +221,40 @@ def test_settings_that_cannot_be_say_why(wrong, said):
 
 
 def test_presets_are_the_papers():
-    assert label_attention.EURLEX_4K.hidden == (256,)
-    assert label_attention.EURLEX_4K.encoder.width == 256
-    assert label_attention.AMAZON_670K.levels == 3
-    assert label_attention.AMAZON_670K.beam == 160
-    assert label_attention.WIKI_500K.max_cluster == 64
-    assert len({each.cluster_seed for each in label_attention.AMAZON_670K_TRIO}) == 3
+    data_sets = ("eurlex4k", "wiki10", "amazoncat", "wiki500k", "amazon670k", "amazon3m")
+    found = [preset(f"attentionxml-{data}") for data in data_sets]
+    assert [
+        (
+            each.encoder.embedding_dim,
+            each.hidden_dims,
+            each.training.epochs,
+            each.training.averaging.from_epoch,
+            each.training.batch_size,
+        )
+        for each in found
+    ] == [
+        (256, (256,), 30, 10, 40),
+        (256, (256,), 30, 4, 40),
+        (512, (512, 256), 10, 2, 200),
+        (512, (512, 256), 5, 1, 200),
+        (512, (512, 256), 10, 2, 200),
+        (512, (512, 256), 5, 1, 200),
+    ]
+    assert [(each.levels, each.arity, each.max_leaf, each.beam) for each in found[3:]] == [
+        (1, 8, 64, 15),
+        (3, 8, 8, 160),
+        (3, 8, 8, 160),
+    ]
+    assert min(each.max_flat_labels for each in found[:3]) > 10**6
+    assert max(each.max_flat_labels for each in found[3:]) < 10**4
+    for each in found:
+        training = each.training
+        assert (training.optimizer.encoder_lr, training.optimizer.max_grad_norm) == (1e-3, 5.0)
+        assert (training.metric, training.published.validate_every) == ("nDCG@5", 100)
+        assert (each.encoder.TYPE, each.encoder.vocabulary_size) == ("bilstm", 500_000)
+    for data in ("wiki500k", "amazon670k"):
+        seeds = [each.training.seed for each in preset(f"attentionxml-{data}-trio")]
+        assert seeds == [0, 1, 2]
 
 
 def test_a_folder_whose_attention_does_not_fit_is_refused(tmp_path):

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import xmtc
-from quick import quick_settings
+from quick import preset, quick_settings, trained, training, training_config
 from xmtc.cli.app import run as cli
-from xmtc.core import run
 from xmtc.core.arrays import csr_of_rows
 from xmtc.core.config import merged
 from xmtc.core.tree import LabelTree
@@ -21,12 +20,10 @@ from xmtc.core.walk import walk
 from xmtc.data.planted import planted
 from xmtc.models import ensemble, lightxml
 from xmtc.models.holdout import split_validation
-from xmtc.neural.encoders import attention_autotune
 from xmtc.neural.heads.candidates import candidates_of, hardest_clusters
 from xmtc.neural.heads.flat import Flat
 from xmtc.neural.heads.two_level import TwoLevel
-from xmtc.neural.settings import TrainingConfig
-from xmtc.neural.training import head_warmup, loop, prepared
+from xmtc.neural.training import loop
 
 # The worked example of the specification, 8.5: four clusters of eight labels.
 TREE = LabelTree.of([[0] * 4, [0, 0, 1, 1, 1, 2, 2, 3]])
@@ -170,19 +167,19 @@ def test_the_mean_loss_is_the_published_one():
         torch.testing.assert_close(of_texts, total.loss(vectors, relevant) / (2 * nodes))
 
 
-IN_CLUSTERS = {"plain_up_to": 4, "max_cluster": 4, "beam": 2, "bottleneck": 16}
+IN_CLUSTERS = {"max_flat_labels": 4, "max_leaf": 4, "beam": 2, "label_dim": 16}
 
 
 @pytest.mark.parametrize("negatives", ["dynamic", "static", "static_own_encoder"])
 def test_half_precision_teaches_clusters_too(negatives):
-    quick = quick_settings("lightxml", **IN_CLUSTERS, negatives=negatives)
+    quick = quick_settings("lightxml", **IN_CLUSTERS, published={"negatives": negatives})
     quick = merged(quick, {"training": {"precision": "fp16", "epochs": 1}})
     assert xmtc.train("lightxml", planted(texts=40), quick).rank(["sign1a"], 2).labels.shape[1] == 2
 
 
 @pytest.mark.parametrize("negatives", ["dynamic", "static", "static_own_encoder"])
 def test_clusters_find_the_planted_labels(negatives, tmp_path):
-    quick = quick_settings("lightxml", **IN_CLUSTERS, negatives=negatives)
+    quick = quick_settings("lightxml", **IN_CLUSTERS, published={"negatives": negatives})
     model = xmtc.train("lightxml", planted(), quick)
     assert len(model.tree.parents[0]) == 4
     floor = {"dynamic": 95, "static": 60, "static_own_encoder": 80}[negatives]
@@ -193,27 +190,25 @@ def test_clusters_find_the_planted_labels(negatives, tmp_path):
     assert (before.scores == after.scores).all()
 
 
+OWN = {"max_tokens": 32, "embedding_dim": 32, "dropout": 0.0}
+
+
 @pytest.mark.parametrize(
     "changes",
     [
-        {"encoder": {"vector": "cls", "layers": 2}},
+        {"encoder": {"pooling": "cls", "pooled_layers": 2}},
         {"encoder": {"trainable_layers": 2}},
-        {"encoder": {"name": "cnn", "width": 32}},
-        {"encoder": {"name": "bilstm", "width": 32}},
-        {"encoder": {"trainable_layers": 2}, "training": {"tokens_seen": 0.7}},
+        {"encoder": OWN | {"type": "cnn"}},
+        {"encoder": OWN | {"type": "bilstm"}},
+        {"encoder": {"trainable_layers": 2}, "training": training(token_fraction=0.7)},
         {"encoder": {"int8": True}},
-        {"training": {"average_from": 10, "average_every": 3}},
+        {"training": training(from_epoch=10, every_steps=3)},
         {"training": {"validation": 0.2, "patience": 20}},
-        {
-            "encoder": {"trainable_layers": 2, "frozen_cache": "none", "attention": "measured"},
-            "training": {"fused_adamw": False, "group_by_length": False, "extra_epochs": 1},
-        },
+        {"encoder": {"trainable_layers": 2, "published": {"frozen_cache": None}}},
     ],
-    ids=["cls", "frozen", "cnn", "bilstm", "thinned", "int8", "averaged", "validated", "slow ways"],
+    ids=["cls", "frozen", "cnn", "bilstm", "sampled", "int8", "averaged", "validated", "no cache"],
 )
 def test_every_way_to_train_finds_the_planted_labels(changes):
-    from xmtc.core.config import merged
-
     quick = merged(quick_settings("lightxml"), changes)
     model = xmtc.train("lightxml", planted(), quick)
     assert xmtc.evaluate(model, planted(seed=1)).metrics["P@1"] > 90
@@ -257,22 +252,10 @@ class Killed(Exception):
     pass
 
 
-@pytest.mark.parametrize("way", ["fast", "measured"])
-def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch, way):
-    costs = {"sdpa": 2.0, "eager": 1.0}  # seconds, while nothing was killed
-    monkeypatch.setattr(
-        attention_autotune, "seconds_of", lambda encoder, *_: costs[encoder.body.way]
-    )
+def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
     quick = quick_settings("lightxml", **IN_CLUSTERS)
-    others = {
-        "epochs": 4,
-        "head_epochs": 1,
-        "head_last_epochs": 1,
-        "tokens_seen": 0.7,
-        "checkpoint_seconds": 0,
-    }
-    quick["encoder"] = {**quick["encoder"], "attention": way}
-    quick["training"] = {**quick["training"], **others}
+    others = training(epochs=4, warmup_epochs=1, token_fraction=0.7)
+    quick["training"] = merged(quick["training"], others)
     data = planted()
     whole = xmtc.train("lightxml", data, quick).rank(data.texts, 5)
     real = loop.Training._step
@@ -281,18 +264,16 @@ def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch, way
     def until_killed(self, *rest):
         real(self, *rest)
         steps.append(1)
-        if len(steps) in (3, 9, 34):
+        if len(steps) in (3, 9, 30):
             raise Killed
 
     monkeypatch.setattr(loop.Training, "_step", until_killed)
-    with run.kept_in(tmp_path / "run"):
-        for _ in range(3):
-            with pytest.raises(Killed):
-                xmtc.train("lightxml", data, quick)
-            costs["eager"] = 3.0  # but what was measured first is remembered
-        again = xmtc.train("lightxml", data, quick).rank(data.texts, 5)
+    for _ in range(3):
+        with pytest.raises(Killed):
+            trained("lightxml", data, quick, tmp_path / "run")
+    again = trained("lightxml", data, quick, tmp_path / "run").rank(data.texts, 5)
     assert (again.scores == whole.scores).all()
-    assert len(steps) == 36  # 4 of the head alone, 28 of all in 4 epochs, 4 of the head; none twice
+    assert len(steps) == 32  # 4 of the head alone, 28 of all in 4 epochs; none twice
 
 
 def test_output_layers_learn_alone_before_the_encoder_joins():
@@ -301,61 +282,55 @@ def test_output_layers_learn_alone_before_the_encoder_joins():
     data = planted()
     found = {}
     for epochs in (0, 30):
-        others = {"epochs": 1, "encoder_rate": 1e-9, "head_rate": 5e-3, "head_epochs": epochs}
-        quick["training"] = {**quick["training"], **others}
+        quick["training"] = training(epochs=1, encoder_lr=1e-9, head_lr=5e-3, warmup_epochs=epochs)
         model = xmtc.train("lightxml", data, quick)
         found[epochs] = xmtc.evaluate(model, data).metrics["P@1"]
     assert found[30] > found[0] + 20
 
 
-def test_output_layers_learn_alone_once_more_from_what_the_encoder_became():
-    quick = quick_settings("lightxml")
-    data = planted()
-    found = {}
-    for last in (0, 20):
-        others = {"epochs": 1, "head_epochs": 0, "head_last_epochs": last, "head_last_rate": 2e-2}
-        quick["training"] = {**quick["training"], **others}
-        model = xmtc.train("lightxml", data, quick)
-        found[last] = model.encode(data.texts), xmtc.evaluate(model, data).metrics["P@1"]
-    assert (found[0][0] == found[20][0]).all()
-    assert found[20][1] > found[0][1] + 20
-
-
-def test_with_an_encoder_of_its_own_the_last_passes_meet_the_same_negatives(monkeypatch):
-    """The generator chooses them by its own encoder's vectors, in these passes too."""
-    chosen = []
-    real = head_warmup.warm_up_head
-
-    def watched(task, vectors, key, **how):
-        chosen.append((how.get("last", False), vectors, how.get("choosing")))
-        real(task, vectors, key, **how)
-
-    monkeypatch.setattr(prepared, "warm_up_head", watched)
-    quick = quick_settings("lightxml", **IN_CLUSTERS, negatives="static_own_encoder")
-    quick["training"] = {**quick["training"], "head_epochs": 1, "head_last_epochs": 1, "epochs": 1}
-    xmtc.train("lightxml", planted(), quick)
-    assert [last for last, _, _ in chosen] == [False, True, False, True]
-    assert all(choosing is None for _, _, choosing in chosen[:3])
-    (_, ready, _), (_, moved, choosing) = chosen[1], chosen[3]
-    assert (choosing == ready).all()  # the generator's vectors when they were ready
-    assert not (moved == ready).all()
-
-
-def test_presets_are_the_published_settings():
-    preset = lightxml.AMAZON_670K
-    assert (preset.training.epochs, preset.encoder.max_tokens, preset.beam) == (15, 128, 75)
-    assert (preset.bottleneck, preset.encoder.layers, preset.dropout) == (400, 5, 0.5)
-    assert (preset.encoder.trainable_layers, preset.encoder.dropout) == (-1, -1)
-    assert lightxml.EURLEX_4K.training.average_every == 200
+def test_presets_are_the_published_settings():  # spec 3.7
+    names = [f"lightxml-{data}" for data in ("eurlex4k", "amazoncat", "wiki10", "wiki500k")]
+    found = [preset(name) for name in (*names, "lightxml-amazon670k")]
+    assert [
+        (
+            each.training.epochs,
+            each.encoder.max_tokens,
+            each.training.averaging.from_epoch,
+            each.training.averaging.every_steps,
+        )
+        for each in found
+    ] == [
+        (20, 512, 10, 200),
+        (5, 512, 2, 10_000),
+        (30, 512, 10, 300),
+        (10, 128, 4, 3_000),
+        (15, 128, 4, 3_000),
+    ]
+    assert [(each.beam, each.label_dim) for each in found[3:]] == [(32, 500), (75, 400)]
+    for each in found:
+        optimizer = each.training.optimizer
+        assert (optimizer.encoder_lr, optimizer.head_lr, optimizer.max_grad_norm) == (
+            1e-4,
+            1e-4,
+            None,
+        )
+        assert (each.encoder.pooling, each.encoder.pooled_layers, each.dropout) == ("cls", 5, 0.5)
+        assert (each.encoder.trainable_layers, each.encoder.dropout) == (None, None)
+        assert (each.training.schedule.name, each.training.head.warmup_epochs) == ("constant", 0)
+        assert (each.training.published.epsilon, each.published.loss) == (1e-6, "mean")
+        assert not (each.published.bias_from_frequency or each.published.standardize)
 
 
 def test_trios_differ_in_their_encoder_or_in_their_clusters():  # spec 3.8 and 3.9
-    small = (lightxml.EURLEX_4K_TRIO, lightxml.AMAZONCAT_13K_TRIO, lightxml.WIKI10_31K_TRIO)
+    small = [preset(f"lightxml-{data}-trio") for data in ("eurlex4k", "amazoncat", "wiki10")]
     for trio in small:
         names = [member.encoder.name for member in trio]
         assert names == ["bert-base-uncased", "roberta-base", "xlnet-base-cased"]
     members = [(member.training, member.encoder) for trio in small for member in trio]
-    steps = [(t.batch, t.accumulate, t.average_every, e.max_tokens) for t, e in members]
+    steps = [
+        (t.batch_size, t.published.accumulate, t.averaging.every_steps, e.max_tokens)
+        for t, e in members
+    ]
     assert steps == [
         (16, 1, 200, 512),
         (16, 1, 200, 512),
@@ -367,15 +342,19 @@ def test_trios_differ_in_their_encoder_or_in_their_clusters():  # spec 3.8 and 3
         (8, 2, 200, 512),
         (8, 2, 200, 512),
     ]
-    for trio in (lightxml.WIKI_500K_TRIO, lightxml.AMAZON_670K_TRIO):
-        assert [member.cluster_seed for member in trio] == [0, 1, 2]
-        assert {replace(member, cluster_seed=0) for member in trio} == {trio[0]}
+    assert all(t.batch_tokens == t.batch_size * e.max_tokens for t, e in members)
+    for data in ("wiki500k", "amazon670k"):
+        trio = preset(f"lightxml-{data}-trio")
+        assert [member.training.seed for member in trio] == [6088, 6089, 6090]
+        same = {replace(member, training=trio[0].training) for member in trio}
+        assert same == {preset(f"lightxml-{data}")}
 
 
-def test_another_cluster_seed_makes_other_clusters():
+def test_another_seed_makes_other_clusters():
     clusters = lightxml.Config(**IN_CLUSTERS)
     trees = [
-        lightxml.label_tree(planted(), replace(clusters, cluster_seed=seed)) for seed in (0, 0, 1)
+        lightxml.label_tree(planted(), replace(clusters, training=training_config(seed=seed)))
+        for seed in (0, 0, 1)
     ]
     parents = [tree.parents[-1].tolist() for tree in trees]
     assert parents[0] == parents[1] != parents[2]
@@ -395,4 +374,4 @@ def test_the_default_learns_from_the_data_set_that_ships():
 def test_texts_held_out_without_any_label_are_refused():
     bare = xmtc.Dataset.of([f"text {n}" for n in range(40)], [["a"], ["b"], *[[]] * 38])
     with pytest.raises(xmtc.ConfigError, match=r"none of the texts held out carries a label"):
-        split_validation(bare, TrainingConfig(validation=0.1))
+        split_validation(bare, training_config(validation=0.1))

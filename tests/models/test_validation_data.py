@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import xmtc
-from quick import quick_settings, tiny_bert
-from xmtc.core import run
+from quick import quick_settings, tiny_bert, training_config
+from quick import training as quick_training
 from xmtc.core.config import merged
+from xmtc.core.run import training_key
 from xmtc.data.planted import planted
 from xmtc.models import catalog
 from xmtc.models.auto import search as auto
 from xmtc.models.holdout import split_validation
-from xmtc.neural.settings import TrainingConfig
 
 NEURAL = ("lightxml", "gudn", "aplc", "xbert", "xr_transformer", "xml_cnn", "label_attention")
 DATA = planted(texts=80, labels=8)
@@ -53,19 +53,19 @@ def test_checkpoints_are_chosen_by_it_and_all_other_texts_are_taught(kind, tmp_p
 
 def test_it_is_taken_whole_whatever_share_the_settings_hold_out():
     judged = DATA.with_validation(dev())
-    for share in (0.0, 0.5):
-        taught, by = split_validation(judged, TrainingConfig(validation=share))
+    for share in (None, 0.5):
+        taught, by = split_validation(judged, training_config(validation=share))
         assert taught is judged
         assert by is judged.validation
         assert by.labels == DATA.labels
     assert len(by) == 20
     assert by.relevant.shape[1] == len(DATA.labels)
-    split_validation(judged, TrainingConfig(schedule="plateau"))  # has what it waits for
+    split_validation(judged, training_config(schedule="plateau"))  # has what it waits for
 
 
 def test_a_run_with_other_validation_data_is_another_run():
     keys = {
-        run.key_of({}, data)
+        training_key({}, data)
         for data in (DATA, DATA.with_validation(dev()), DATA.with_validation(dev(21)))
     }
     assert len(keys) == 3
@@ -73,8 +73,8 @@ def test_a_run_with_other_validation_data_is_another_run():
 
 def test_auto_compares_kinds_by_it_and_teaches_all_else(monkeypatch):
     monkeypatch.setattr(auto, "learning_speed", lambda *_: (0.0, 1e-6, 1e-6))
-    encoder = {"name": tiny_bert(), "max_tokens": 16, "trainable_layers": -1}
-    training = {"encoder_rate": 3e-3, "head_rate": 2e-2, "head_epochs": 2}
+    encoder = {"name": tiny_bert(), "max_tokens": 16, "trainable_layers": None}
+    training = quick_training(encoder_lr=3e-3, head_lr=2e-2, warmup_epochs=2)
     small = {
         "xr_transformer": {"encoder": encoder, "levels": {"arity": 4, "max_leaf": 3}},
         "lightxml": {"encoder": encoder, "training": training},
@@ -120,7 +120,7 @@ def test_kinds_that_choose_nothing_say_so(kind):
 def test_settings_that_leave_nothing_to_choose_are_named_in_a_warning(kind, how, said, caplog):
     how = merged(quick_settings(kind), how)
     model = xmtc.train(kind, DATA, how, validation=dev())
-    assert f"with {said} nothing is chosen by validation data" in caplog.text
+    assert f"{said} does not use validation data" in caplog.text
     caplog.clear()
     alone = xmtc.train(kind, DATA, how)
     assert not caplog.text

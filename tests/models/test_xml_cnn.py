@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import xmtc
-from quick import quick_settings
+from quick import preset, quick_settings
 from xmtc.data.planted import planted
 from xmtc.models import xml_cnn
 from xmtc.neural.batches.token_layout import Batch
@@ -64,17 +64,16 @@ def test_it_learns_far_more_than_frequencies():
     assert found["P@1"] > 95
 
 
-def test_clusters_are_never_made():
-    settings = xml_cnn.Config().plain()
-    assert settings.plain_up_to > 10**9
-    assert settings.encoder == xml_cnn.Config().encoder
+def test_by_default_there_are_no_clusters():
+    assert xml_cnn.Config().max_flat_labels > 10**9
 
 
 def test_the_published_settings_train():
-    published = xml_cnn.PUBLISHED.encoder
-    assert (published.width, published.hidden, published.stride) == (300, 512, 2)
-    assert xml_cnn.PUBLISHED.training.head_rate == 1e-3
+    encoder = preset("xml-cnn").encoder
+    assert (encoder.embedding_dim, encoder.hidden_dim, encoder.published.stride) == (300, 512, 2)
+    optimizer = preset("xml-cnn").training.optimizer
+    assert (optimizer.encoder_lr, optimizer.head_lr, optimizer.weight_decay) == (1e-3, 1e-3, 0)
     model = xmtc.train(
-        "xml_cnn", planted(texts=20, labels=4), xml_cnn.PUBLISHED, training={"epochs": 1}
+        "xml_cnn", planted(texts=20, labels=4), preset("xml-cnn"), training={"epochs": 1}
     )
     assert model.encode(["alpha"]).shape == (1, 512)
