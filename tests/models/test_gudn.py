@@ -25,7 +25,8 @@ from xmtc.data.planted import planted
 from xmtc.labels.label_text import are_codes, label_texts
 from xmtc.models import gudn
 from xmtc.neural.batches.tokens import cached_tokens, tokenize
-from xmtc.neural.devices import seeded
+from xmtc.neural.devices import Rng
+from xmtc.neural.distributed import Share
 from xmtc.neural.encoders.frozen import FrozenSource, source_of
 from xmtc.neural.encoders.make import make_encoder
 from xmtc.neural.heads.chunked import Chunked
@@ -35,13 +36,14 @@ from xmtc.neural.heads.new_labels import with_nodes
 from xmtc.neural.heads.two_level import TwoLevel
 from xmtc.neural.settings import GuideConfig, Pretrained, PublishedGuides, PublishedPretrained
 from xmtc.neural.training import loop
-from xmtc.neural.training.guided_loss import GuidedTask, half_square, mean_square
+from xmtc.neural.training.guided_loss import guided as with_guides
+from xmtc.neural.training.guided_loss import half_square, mean_square
 from xmtc.neural.training.label_texts import (
     OneHot,
-    OneHotSide,
+    OneHotReader,
     distinct_sets,
+    label_text_reader,
     labels_of,
-    text_side,
 )
 from xmtc.neural.training.optimizer import Optimizer
 from xmtc.neural.training.task import LabelTask, Net
@@ -79,7 +81,7 @@ def test_cross_entropy_is_summed_in_the_paper_and_averaged_in_the_code():
 
 
 DATA = planted(texts=12, labels=6)
-SAID = label_texts(DATA.labels)
+LABEL_TEXTS = label_texts(DATA.labels)
 
 
 def guided(tmp_path, guides=None, encoder=None, head=None, relevant=None, config=None):
@@ -88,7 +90,7 @@ def guided(tmp_path, guides=None, encoder=None, head=None, relevant=None, config
         tiny_bert(), max_tokens=32, **{"trainable_layers": None, **(encoder or {})}
     )
     guides = GuideConfig(published=PublishedGuides(**(guides or {})))
-    with seeded(0):
+    with Rng(0).turn():
         made = make_encoder(DATA.texts, settings, guides.needs_pooler)
         head = head or Flat(made.dim, 6, mean=False)
     source = source_of(
@@ -97,8 +99,8 @@ def guided(tmp_path, guides=None, encoder=None, head=None, relevant=None, config
     relevant = DATA.relevant if relevant is None else relevant
     net = Net(source.encoder, head, 0.0)
     task = LabelTask(net, source, relevant, config or training_config(), dict)
-    side = text_side(source, made, SAID, relevant, guides, tmp_path)
-    return GuidedTask(task, side, guides), head, made
+    reader = label_text_reader(source, made, LABEL_TEXTS, relevant, guides, tmp_path)
+    return with_guides(task, reader, guides), head, made
 
 
 def read(encoder, texts):
@@ -106,8 +108,8 @@ def read(encoder, texts):
     return encoder.layout.batch(tokens, np.arange(len(texts)))
 
 
-def said_of(row):
-    return " ".join(SAID[label] for label in labels_of(DATA.relevant, row))
+def label_text_of(row):
+    return " ".join(LABEL_TEXTS[label] for label in labels_of(DATA.relevant, row))
 
 
 @pytest.mark.parametrize(
@@ -124,16 +126,16 @@ def said_of(row):
 def test_the_loss_is_the_sum_of_three_read_one_by_one(guides, encoder, tmp_path):
     task, head, made = guided(tmp_path, guides, encoder)
     rows = np.array([1, 4, 7])
-    weights = task.guides
+    weights = task.loss_function.guides.published
     made.eval()
     task.net.eval()
     texts = [DATA.texts[row] for row in rows]
-    labels = [said_of(row) for row in rows]
+    labels = [label_text_of(row) for row in rows]
     with torch.no_grad():
-        found = float(task.loss(rows))
+        found = float(task.loss(Share(rows)))
         vectors = [made(read(made, side)) for side in (texts, labels)]
         features = vectors
-        if weights.pooler:
+        if weights.features == "pooler":
             features = [made.body.pooled(read(made, side)) for side in (texts, labels)]
         own, link = (float(head.loss(each, DATA.relevant[rows])) for each in vectors)
         distance = (features[0] - features[1]).square().sum(1)
@@ -163,7 +165,7 @@ def test_the_papers_distance_beside_a_sum_and_beside_a_mean(mean, tmp_path):
         made.eval()
         task.net.eval()
         with torch.no_grad():
-            found.append(float(task.loss(np.array([1, 4, 7]))))
+            found.append(float(task.loss(Share(np.array([1, 4, 7])))))
     half_width = made.dim / 2
     assert found[1] == pytest.approx(found[0] * half_width / (1 if mean else 3), rel=1e-4)
 
@@ -176,13 +178,14 @@ def test_ten_layers_are_as_many_as_the_encoder_has(tmp_path):
 def test_gradients_reach_the_encoder_from_both_sides(tmp_path):
     task, _, encoder = guided(tmp_path, {"text_weight": 0.0, "link_weight": 0.0})
     words = encoder.body.model.get_input_embeddings().weight
-    task.loss(np.array([0])).backward()
+    task.loss(Share(np.array([0]))).backward()
     moved = set(words.grad.abs().sum(1).nonzero().flatten().tolist())
     sides = [
-        set(read(encoder, [side]).ids.flatten().tolist()) for side in (DATA.texts[0], said_of(0))
+        set(read(encoder, [side]).ids.flatten().tolist())
+        for side in (DATA.texts[0], label_text_of(0))
     ]
-    for mine, others in (sides, sides[::-1]):
-        assert (mine - others) & moved  # words that the other side does not have
+    for one, other in (sides, sides[::-1]):
+        assert (one - other) & moved  # words that the other side does not have
 
 
 def test_a_text_without_labels_is_drawn_nowhere(tmp_path):
@@ -190,20 +193,22 @@ def test_a_text_without_labels_is_drawn_nowhere(tmp_path):
     rows[3] = []
     task, _, _ = guided(tmp_path, FEATURE, relevant=csr_of_rows(rows, 6))
     task.net.eval()
-    task.loss(np.array([3]))
+    task.loss(Share(np.array([3])))
     assert task.details["feature_loss"] == 0
 
 
 def test_label_texts_are_cut(tmp_path):
     task, _, encoder = guided(tmp_path, {"max_tokens": 8})
-    assert task.side.source.lengths.max() == 8
-    assert encoder.layout.batch(task.side.source.tokens, [0]).ids[0, -1] == 3  # its last is [sep]
+    assert task.loss_function.labels.source.lengths.max() == 8
+    assert (
+        encoder.layout.batch(task.loss_function.labels.source.tokens, [0]).ids[0, -1] == 3
+    )  # its last is [sep]
 
 
 def test_frozen_layers_read_label_texts_once(tmp_path):
     task, _, _ = guided(tmp_path, {}, {"trainable_layers": 1})
-    assert isinstance(task.side.source, FrozenSource)
-    assert task.side.source.encoder is task.task.source.encoder
+    assert isinstance(task.loss_function.labels.source, FrozenSource)
+    assert task.loss_function.labels.source.encoder is task.source.encoder
     assert len(list(tmp_path.glob("states-*.npy"))) == 2
 
 
@@ -220,13 +225,13 @@ def test_texts_share_a_set_exactly_when_they_have_the_same_labels(rows):
 
 
 def test_the_order_of_labels_is_drawn_anew_and_nothing_else_changes(tmp_path):
-    side = guided(tmp_path, {"order": "shuffled"})[0].side
+    side = guided(tmp_path, {"order": "shuffled"})[0].loss_function.labels
     row = int(np.argmax(np.diff(DATA.relevant.indptr)))
-    with seeded(1):
+    with Rng(1).turn():
         drawn = {side._text(row) for _ in range(20)}
     assert len(drawn) > 1
     assert {" ".join(sorted(text.split())) for text in drawn} == {
-        " ".join(sorted(said_of(row).split()))
+        " ".join(sorted(label_text_of(row).split()))
     }
 
 
@@ -253,7 +258,7 @@ def test_one_hot_knows_which_labels_but_not_what_they_say():
     assert reading.vectors.shape == (3, 8)
     assert reading.features.shape == (3, 3)
     torch.testing.assert_close(reading.vectors[0], reading.vectors[2])
-    assert OneHotSide(network, csr_of_rows([[1]], 5))(np.array([0]), None).vectors.shape == (1, 8)
+    assert OneHotReader(network, csr_of_rows([[1]], 5))(np.array([0]), None).vectors.shape == (1, 8)
 
 
 def settings(**changes):
@@ -488,14 +493,14 @@ def test_many_labels_learn_chunk_by_chunk_from_both_sides_what_they_learn_at_onc
     """Chunks change as soon as their gradient is there: that of text and label text together."""
     found = []
     for kind in (lambda dim: Flat(dim, 6, False), lambda dim: Chunked(dim, 6, False, chunk=4)):
-        with seeded(0):
+        with Rng(0).turn():
             head = kind(32)
         head.start_at_frequency(np.arange(1, 7), 12)
         task, _, _ = guided(tmp_path, head=head, config=training_config(head_lr=0.1))
         task.net.eval()
         optimizer = Optimizer(task.parts, task.config)
         optimizer.set_rates(1.0)
-        task.loss(np.arange(5)).backward()
+        task.loss(Share(np.arange(5))).backward()
         optimizer.step(torch.amp.GradScaler("cpu", enabled=False))
         found.append(head.scorers()[0])
     assert np.abs(found[0].weights).max() > 0.05
