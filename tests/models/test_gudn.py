@@ -199,10 +199,9 @@ def test_a_text_without_labels_is_drawn_nowhere(tmp_path):
 
 def test_label_texts_are_cut(tmp_path):
     task, _, encoder = guided(tmp_path, {"max_tokens": 8})
-    assert task.loss_function.labels.source.lengths.max() == 8
-    assert (
-        encoder.layout.batch(task.loss_function.labels.source.tokens, [0]).ids[0, -1] == 3
-    )  # its last is [sep]
+    source = task.loss_function.labels.source
+    assert source.lengths.max() == 8
+    assert encoder.layout.batch(source.tokens, [0]).ids[0, -1] == 3  # its last is [sep]
 
 
 def test_frozen_layers_read_label_texts_once(tmp_path):
