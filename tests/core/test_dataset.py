@@ -1,4 +1,4 @@
-"""A data set says what the lists said, and nothing changes it afterwards."""
+"""A data set says what its lists say, and nothing changes it afterwards."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def datasets():
 
 
 @given(datasets())
-def test_a_data_set_says_what_the_lists_said(rows):
+def test_a_data_set_says_what_its_lists_say(rows):
     data = Dataset.of([text for text, _ in rows], [labels for _, labels in rows])
     assert named(data) == [(text, sorted(set(labels))) for text, labels in rows]
     assert data.labels.names == tuple(sorted({name for _, labels in rows for name in labels}))

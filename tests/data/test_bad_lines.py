@@ -141,7 +141,7 @@ def test_a_misspelt_path_gets_a_hint(tmp_path):
 
 @pytest.mark.parametrize("name", ["pipe", "a.jsonl", "a.csv", "a.parquet"])
 def test_a_pipe_is_refused_at_once_where_a_file_is_read_twice(tmp_path, name):
-    os.mkfifo(tmp_path / name)  # nobody writes to it: whoever opens it waits forever
+    os.mkfifo(tmp_path / name)  # without a writer: opening it waits forever
     with pytest.raises(DataError, match=f"{name} is not a regular file .* Write it to a file"):
         read_dataset(tmp_path / name)
     with pytest.raises(DataError, match="not a regular file"):

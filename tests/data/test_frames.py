@@ -52,7 +52,7 @@ def every_table():
     return tables()
 
 
-def test_a_table_of_any_library_says_what_the_lists_said(every_table):
+def test_a_table_of_any_library_says_what_the_lists_say(every_table):
     expected = Dataset.of(TEXTS, LABELS)
     for name, table in every_table.items():
         assert named(Dataset.of(table)) == named(expected), name

@@ -44,21 +44,18 @@ class LabelRows:
 class DatasetBuilder:
     """Texts with labels by name. Ids follow the sorted names, so reading twice gives the same."""
 
-    def __init__(self, rows: Iterable[tuple[str, Sequence[Name]]] = ()) -> None:
+    def __init__(self, rows: Iterable[tuple[str, Sequence[Name]]]) -> None:
         self.texts: list[str] = []
         self.rows = LabelRows()
         self.seen: dict[Name, int] = {}
-        for text, names in rows:
-            self.add(text, names)
-
-    def add(self, text: str, names: Sequence[Name]) -> None:
-        """Append one text and its labels."""
         seen = self.seen
-        rows = self.rows
-        for name in names:
-            rows.ids.append(seen.setdefault(name, len(seen)))
-        rows.ends.append(len(rows.ids))
-        self.texts.append(text)
+        ids = self.rows.ids
+        ends = self.rows.ends
+        for text, names in rows:
+            for name in names:
+                ids.append(seen.setdefault(name, len(seen)))
+            ends.append(len(ids))
+            self.texts.append(text)
 
     def numbered(self) -> bool:
         """Whether all labels came as numbers."""

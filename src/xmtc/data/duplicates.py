@@ -72,9 +72,9 @@ def _exact(words: Longs, wholes: minhash.Hashes, training: int) -> Longs:
     values, first = np.unique(wholes[:training], return_index=True)
     if not training:
         return np.full(len(words), -1, np.int64)
-    place = np.minimum(np.searchsorted(values, wholes), len(values) - 1)
-    same = (values[place] == wholes) & (words > 0) & (first[place] != np.arange(len(words)))
-    return np.where(same, first[place], -1).astype(np.int64)
+    at = np.minimum(np.searchsorted(values, wholes), len(values) - 1)
+    same = (values[at] == wholes) & (words > 0) & (first[at] != np.arange(len(words)))
+    return np.where(same, first[at], -1).astype(np.int64)
 
 
 def _confirmed(texts: list[str], rows: Longs, proposed: Ints) -> Longs:

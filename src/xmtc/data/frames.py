@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from xmtc.core.dataset import Dataset
 from xmtc.core.errors import DataError
 from xmtc.core.provenance import Reading
 from xmtc.data.bad_lines import BadLine
-from xmtc.data.builder import DatasetBuilder
+from xmtc.data.builder import DatasetBuilder, Name
 from xmtc.data.row import columns_of, labels_of, text_of
 
 
@@ -37,17 +37,18 @@ def dataset_of(
         cells = list(map(_as_json, labels))
     if len(rows) != len(cells):
         raise DataError(f"{len(rows)} texts but labels for {len(cells)}. Give each text a list.")
-    builder = DatasetBuilder()
-    for position, (row, cell) in enumerate(zip(rows, cells, strict=True)):
-        try:
-            text = text_of(dict(zip(columns, row, strict=True)), columns)
-            builder.add(text, labels_of(cell, label_separator))
-        except BadLine as problem:
-            raise DataError(f"row {position}: {problem}") from None
-    dataset = builder.named()
-    if not label_texts:
-        return dataset
-    return replace(dataset, labels=dataset.labels.with_texts(label_texts))
+
+    def parsed() -> Iterator[tuple[str, list[Name]]]:
+        for position, (row, cell) in enumerate(zip(rows, cells, strict=True)):
+            try:
+                text = text_of(dict(zip(columns, row, strict=True)), columns)
+                yield text, labels_of(cell, label_separator)
+            except BadLine as problem:
+                raise DataError(f"row {position}: {problem}") from None
+
+    dataset = DatasetBuilder(parsed()).named()
+    space = dataset.labels.with_texts(label_texts) if label_texts else dataset.labels
+    return replace(dataset, labels=space)
 
 
 def _table(

@@ -36,8 +36,7 @@ class LabelFile:
 
     def text_of_name(self) -> dict[str, str]:
         """Name -> text, where there is one."""
-        pairs = zip(self.names, self.texts, strict=True) if self.names else ()
-        return {name: text for name, text in pairs if text}
+        return {name: text for name, text in zip(self.names, self.texts, strict=False) if text}
 
 
 def number_names(texts: Sequence[str]) -> LabelSpace:

@@ -28,8 +28,15 @@ def dataset_of_rows(
     if count is None and file is not None and not file.numbered:
         count = len(file.texts)
     if count is not None and builder.numbered():
-        _check_range(builder, count, file, path)
-        return builder.by_number(_numbered_space(path, file, count, options))
+        wrong = next((name for name in builder.seen if not 0 <= int(name) < count), None)
+        if wrong is None:
+            return builder.by_number(_numbered_space(path, file, count, options))
+        row = bisect_right(builder.rows.ends, builder.rows.ids.index(builder.seen[wrong]))
+        promise = f"{file.path} describes" if file else "label_count promises"
+        raise DataError(
+            f"{path}: text {row} has label id {wrong} but {promise} {count} labels (0 to "
+            f"{count - 1}). Fix the id. {without_label_file(file.path) if file else ''}".rstrip()
+        )
     dataset = builder.named()
     return replace(dataset, labels=_with_texts(dataset.labels, file, options))
 
@@ -62,14 +69,3 @@ def _with_texts(labels: LabelSpace, file: LabelFile | None, options: ReadOptions
     given = options.label_texts if isinstance(options.label_texts, Mapping) else {}
     texts = dict(given) or (file.text_of_name() if file else {})
     return labels.with_texts(texts) if any(name in texts for name in labels.names) else labels
-
-
-def _check_range(builder: DatasetBuilder, count: int, file: LabelFile | None, path: Path) -> None:
-    wrong = next((name for name in builder.seen if not 0 <= int(name) < count), None)
-    if wrong is not None:
-        row = bisect_right(builder.rows.ends, builder.rows.ids.index(builder.seen[wrong]))
-        promise = f"{file.path} describes" if file else "label_count promises"
-        raise DataError(
-            f"{path}: text {row} has label id {wrong} but {promise} {count} labels (0 to "
-            f"{count - 1}). Fix the id. {without_label_file(file.path) if file else ''}".rstrip()
-        )

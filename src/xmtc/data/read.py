@@ -65,7 +65,11 @@ def read_dataset(
 
 
 def _read(path: Path, options: ReadOptions) -> Dataset:
-    _check_exists(path)
+    if not path.exists():
+        siblings = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
+        where = "" if siblings else f" The folder {path.parent} is not there or empty."
+        hint = did_you_mean(path.name, siblings) or "."
+        raise DataError(f"no file or folder {path}{hint}{where}")
     name = options.format
     if path.is_dir():
         layouts = tuple(layout for layout in FOLDERS if name in (None, layout.name))
@@ -96,11 +100,3 @@ def _no_format(name: str, of: str, names: Iterable[str]) -> ConfigError:
     known = list(dict.fromkeys(names))
     hint = did_you_mean(name, known) or "."
     return ConfigError(f"no {of} format {name!r}{hint} Available: {', '.join(known)}")
-
-
-def _check_exists(path: Path) -> None:
-    if not path.exists():
-        siblings = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
-        where = "" if siblings else f" The folder {path.parent} is not there or empty."
-        hint = did_you_mean(path.name, siblings) or "."
-        raise DataError(f"no file or folder {path}{hint}{where}")

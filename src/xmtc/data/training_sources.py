@@ -26,22 +26,11 @@ def read_again(sources: Sequence[Provenance]) -> Dataset:
             "the model does not know where its training data is: it was trained on data in "
             "memory. Give the data with train=..."
         )
-    return reduce(Dataset.concat, map(_read_unchanged, sources))
+    return reduce(Dataset.concat, map(read_unchanged, sources))
 
 
-def check_same(stored: Sequence[Provenance], given: Sequence[Provenance]) -> None:
-    """Raise when other data than the stored is given; several files may have become one."""
-    if len(stored) != len(given):
-        return
-    for before, now in zip(stored, given, strict=True):
-        if before.sha256 and before.sha256 != now.sha256:
-            raise DataError(
-                f"the model was trained on {before}, and {now} has other texts or labels. Give the "
-                "data it was trained on, or train it again."
-            )
-
-
-def _read_unchanged(source: Provenance) -> Dataset:
+def read_unchanged(source: Provenance) -> Dataset:
+    """The data as it was in training; raises when it is gone or changed."""
     if not Path(source.path).exists():
         raise DataError(
             f"the model was trained on {source}, which does not exist. Give its new place with "
@@ -55,3 +44,15 @@ def _read_unchanged(source: Provenance) -> Dataset:
             "was trained on with train=..., or train it again."
         )
     return dataset
+
+
+def check_same(stored: Sequence[Provenance], given: Sequence[Provenance]) -> None:
+    """Raise when other data than the stored is given; several files may have become one."""
+    if len(stored) != len(given):
+        return
+    for before, now in zip(stored, given, strict=True):
+        if before.sha256 and before.sha256 != now.sha256:
+            raise DataError(
+                f"the model was trained on {before}, and {now} has other texts or labels. Give the "
+                "data it was trained on, or train it again."
+            )

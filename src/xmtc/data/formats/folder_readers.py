@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from xmtc.core.arrays import Csr, as_csr
 from xmtc.core.dataset import Dataset
@@ -18,7 +19,7 @@ from xmtc.data.formats.sparse_pairs import read_npz
 from xmtc.data.formats.table import header_of, table_rows
 from xmtc.data.label_file import number_names
 from xmtc.data.label_space import dataset_of_rows, labels_by_number
-from xmtc.data.lines import Parsed, data_path, decode, read_lines, text_lines
+from xmtc.data.lines import Parsed, data_path, decode, parsed_rows, read_lines, text_lines
 from xmtc.data.options import ReadOptions
 from xmtc.data.row import usual_label_column, usual_text_columns
 
@@ -28,25 +29,23 @@ PARTS = {"train": "trn", "test": "tst", "validation": "val"}
 
 def read_label_lines(files: Files, options: ReadOptions) -> Dataset:
     """AttentionXML and LightXML: a text per line in one file, its label words in the other."""
-    return dataset_of_rows(_zipped_lines(files[0], files[1], options.bad), files[1], options)
+    texts, labels = files
+    bad = options.bad
 
-
-def _zipped_lines(texts: Path, labels: Path, bad: BadLines) -> Iterator[tuple[str, list[str]]]:
-    """Line n of both files, for every n; bytes that are not UTF-8 in either are a bad line."""
-    # One bar for both files: bars are nested, and these two would not close in order.
-    for rows, (first, second) in enumerate(
-        zip_longest(read_lines(texts, bad), read_lines(labels, bad, bar=False))
-    ):
-        if first is None or second is None:
-            short, long = (texts, labels) if first is None else (labels, texts)
+    def parse(lines: tuple[Any, Any]) -> tuple[str, list[str]]:
+        text, names = lines  # (line number, line) of both files, None after the end of one
+        if text is None or names is None:
+            short, long = (texts, labels) if text is None else (labels, texts)
             raise DataError(
-                f"{short} ends after {rows} lines but {long} goes on. "
+                f"{short} ends after {(text or names)[0] - 1} lines but {long} goes on. "
                 "Line n of one must belong to line n of the other; fetch both again."
             )
-        try:
-            yield decode(first[1]), decode(second[1]).split()
-        except BadLine as problem:
-            bad.add(texts, rows + 1, problem)
+        return decode(text[1]), decode(names[1]).split()
+
+    # One bar for both files: bars are nested, and these two would not close in order.
+    lines = zip_longest(read_lines(texts, bad), read_lines(labels, bad, bar=False))
+    rows = parsed_rows(enumerate(lines, 1), parse, texts, bad)
+    return dataset_of_rows(rows, labels, options)
 
 
 def _good_lines(

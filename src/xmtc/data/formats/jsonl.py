@@ -98,8 +98,8 @@ def named_rows(dataset: Dataset) -> Iterator[tuple[str, list[str]]]:
 def open_for_writing(path: Path) -> Iterator[IO[bytes]]:
     """A plain or packed file; the same content always gives the same bytes."""
     with path.open("wb") as file:
-        if path.suffix != ".gz":
+        if path.suffix == ".gz":
+            with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+                yield packed  # type: ignore[misc]
+        else:
             yield file
-            return
-        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
-            yield packed  # type: ignore[misc]

@@ -78,8 +78,7 @@ def read_filter_pairs(path: str | Path) -> Ints:
     pairs = []
     strict = BadLines(strict=True, advice="Each line is a text number and a label number.")
     require_regular(path)
-    lines = read_lines(path, strict) if path.stat().st_size else ()
-    for number, line in lines:
+    for number, line in read_lines(path, strict) if path.stat().st_size else ():
         words = line.split()
         if len(words) == 2 and all(word.isdigit() for word in words):
             pairs.append((int(words[0]), int(words[1])))
