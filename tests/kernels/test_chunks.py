@@ -39,7 +39,7 @@ def test_margins_are_those_of_dense_weights(seed, children, share, int8):
         weights, biases = (dense.T if dense.ndim > 1 else dense for dense in forest.last_level())
     texts = random_texts(seed, 4)
     arrays = kernel_arrays(texts)
-    tree = forest._searched[0]
+    tree = forest.searched[0]
     expected = texts @ weights + biases
     for text in range(4):
         scratch = scratch_for(arrays, tree.widest)
@@ -50,7 +50,7 @@ def test_margins_are_those_of_dense_weights(seed, children, share, int8):
 @pytest.mark.parametrize("children", [1, 4, 16, 17, 100])
 def test_a_row_is_full_where_that_takes_at_most_twice_the_cells(children):
     forest, weights, _ = siblings_of(3, children, 1.0)
-    packed = forest._searched[0].weights
+    packed = forest.searched[0].weights
     sizes = np.diff(first_cell(packed.row_key))
     entries = np.count_nonzero(weights, axis=1)
     entries = entries[entries > 0]

@@ -33,7 +33,7 @@ class SearchTree(NamedTuple):
     weights: Weights
     level_start: Longs  # where the nodes of each level begin, the root's level first
     labels: Longs  # by node of the last level
-    widest: int  # the most children of a node
+    widest: int  # children of a node at most
 
 
 class Limits(NamedTuple):

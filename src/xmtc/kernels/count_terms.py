@@ -231,20 +231,6 @@ def _put(out, size, point):
 
 
 @kernel
-def _word_spans(words, analysis, scratch):
-    """n words in a row; the space after the last one is left out."""
-    _, begins, ends, _ = scratch.spans
-    word_at = scratch.word_at
-    spans = 0
-    for n in range(analysis.shortest, analysis.longest + 1):
-        for word in range(words - n + 1):
-            begins[spans] = word_at[word]
-            ends[spans] = word_at[word + n] - 1
-            spans += 1
-    return spans
-
-
-@kernel
 def _char_spans(words, analysis, scratch):
     """n characters in a row inside a word and the spaces around it; a short word counts once."""
     buffer, begins, ends, _ = scratch.spans
@@ -272,10 +258,15 @@ def _cut(text, begin, end, analysis, scratch):
     """Cut one text into terms: fills the spans of `scratch`; returns how many."""
     buffer, begins, ends, keys = scratch.spans
     words = _normalise(text, begin, end, analysis, scratch)
+    terms = 0
     if analysis.of_characters:
         terms = _char_spans(words, analysis, scratch)
-    else:
-        terms = _word_spans(words, analysis, scratch)
+    else:  # n words in a row; the space after the last one is left out
+        for n in range(analysis.shortest, analysis.longest + 1):
+            for word in range(words - n + 1):
+                begins[terms] = scratch.word_at[word]
+                ends[terms] = scratch.word_at[word + n] - 1
+                terms += 1
     single_words = words if analysis.shortest == 1 and not analysis.of_characters else 0
     for term in range(single_words, terms):
         keys[term] = key_of(buffer, begins[term], ends[term])

@@ -127,7 +127,13 @@ def large_weights(
     """
     if max_weights < weights.shape[1]:
         weights = weights.copy()
-        _drop_small(weights, max_weights)
+        marks = np.empty(weights.shape[1], np.bool_)
+        for block in range(len(weights)):
+            for j in range(SIBLINGS):
+                mark_largest(weights[block, :, j].copy(), max_weights, marks)
+                for feature in range(weights.shape[1]):
+                    if not marks[feature]:
+                        weights[block, feature, j] = 0
     least = np.float32(max(threshold, SMALLEST))
     blocks = len(weights)
     count = 0
@@ -317,15 +323,3 @@ def _descend_block(rows, block, problem, random):
             goal = max(tolerance, spread * np.float32(SETTLED))
         if size == 0 or spread <= goal:
             size = len(active)
-
-
-@kernel
-def _drop_small(weights, most):
-    """Set all but the `most` largest weights of each label to 0; of equals, the first stay."""
-    marks = np.empty(weights.shape[1], np.bool_)
-    for block in range(len(weights)):
-        for j in range(SIBLINGS):
-            mark_largest(weights[block, :, j].copy(), most, marks)
-            for feature in range(weights.shape[1]):
-                if not marks[feature]:
-                    weights[block, feature, j] = 0

@@ -38,6 +38,7 @@ _FACTORS = _RANDOM.integers(0, 2**31, PLACES, dtype=np.uint32) * np.uint32(2) + 
 _SHIFTS = _RANDOM.integers(0, 2**32, PLACES, dtype=np.uint32)
 
 
+@kernel
 def fingerprints(buffer: Bytes, indptr: Longs) -> tuple[Longs, Hashes, Signatures]:
     """Texts end to end, text i at buffer[indptr[i]:indptr[i + 1]] -> one row for each:
 
@@ -46,9 +47,19 @@ def fingerprints(buffer: Bytes, indptr: Longs) -> tuple[Longs, Hashes, Signature
     texts = len(indptr) - 1
     words = np.zeros(texts, np.int64)
     wholes = np.zeros(texts, np.uint64)
-    signatures = np.full((texts, PLACES), np.iinfo(np.uint32).max, np.uint32)
-    room = np.empty(int(np.diff(indptr).max(initial=0)) // 2 + 1, np.uint64)
-    _fill_fingerprints(buffer, indptr, _FACTORS, _SHIFTS, room, words, wholes, signatures)
+    signatures = np.full((texts, PLACES), np.uint32(0xFFFFFFFF), np.uint32)
+    longest = 0
+    for text in range(texts):
+        longest = max(longest, indptr[text + 1] - indptr[text])
+    room = np.empty(longest // 2 + 1, np.uint64)
+    for text in range(texts):
+        runs, words[text], wholes[text] = _read_runs(buffer, indptr[text], indptr[text + 1], room)
+        signature = signatures[text]
+        for run in range(runs):
+            value = np.uint32(room[run] >> _32)
+            for place in range(PLACES):
+                permuted = np.uint32(value * _FACTORS[place] + _SHIFTS[place])
+                signature[place] = min(signature[place], permuted)
     return words, wholes, signatures
 
 
@@ -66,33 +77,18 @@ def overlap(first: Bytes, second: Bytes) -> float:
     return shared / max(1, len(runs) + len(others) - shared)
 
 
-def likely_partners(signatures: Signatures, limit: int, least: int, most: int) -> Ints:
-    """For each text the `most` similar ones before it and before `limit`, best first.
+def likely_partners(signatures: Signatures, limit: int, least: int, count: int) -> Ints:
+    """For each text the `count` most similar ones before it and before `limit`, best first.
 
-    Texts that agree in fewer than `least` places are not similar. (texts, most), padded with -1.
+    Texts that agree in fewer than `least` places are not similar. (texts, count), padded with -1.
     """
-    partners = np.full((len(signatures), most), -1, np.int32)
-    agreed = np.full((len(signatures), most), least - 1, np.int32)
+    partners = np.full((len(signatures), count), -1, np.int32)
+    agreed = np.full((len(signatures), count), least - 1, np.int32)
     for band in range(PLACES // BAND):
         keys = _band_keys(signatures, band * BAND)
         order = np.argsort(keys, kind="stable").astype(np.int32)
         _fill_partners(signatures, keys, order, limit, partners, agreed)
     return partners
-
-
-@kernel
-def _fill_fingerprints(buffer, indptr, factors, shifts, room, words, wholes, signatures):
-    for text in range(len(words)):
-        runs, words[text], wholes[text] = _read_runs(buffer, indptr[text], indptr[text + 1], room)
-        for run in range(runs):
-            _lower(signatures[text], np.uint32(room[run] >> _32), factors, shifts)
-
-
-@kernel
-def _lower(signature, value, factors, shifts):
-    for place in range(len(signature)):
-        permuted = np.uint32(value * factors[place] + shifts[place])
-        signature[place] = min(signature[place], permuted)
 
 
 @kernel

@@ -38,13 +38,13 @@ def in_order(values, wanted):
 
 
 @kernel
-def mark_largest(values, most, marks):
-    """True for the `most` values that are the farthest from 0; of equals, the first."""
-    if len(values) <= most:
+def mark_largest(values, count, marks):
+    """True for the `count` values that are the farthest from 0; of equals, the first."""
+    if len(values) <= count:
         marks[: len(values)] = True
         return
-    limit = -in_order(-np.abs(values), most - 1)
-    ties = most
+    limit = -in_order(-np.abs(values), count - 1)
+    ties = count
     for place in range(len(values)):
         ties -= abs(values[place]) > limit
     for place in range(len(values)):

@@ -35,7 +35,34 @@ def add_rows(typingctx, columns, values, first, last, weights, start, sums):
     """
     arrays = {columns: types.int32, values: types.float32, weights: types.float32}
     _check({**arrays, start: types.float32, sums: types.float32})
-    return types.void(columns, values, first, last, weights, start, sums), _add_rows
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        columns, values, first, last, weights, start, sums = _pointers(
+            context, builder, signature, arguments
+        )
+        totals = [cgutils.alloca_once_value(builder, _load(builder, start))]
+        totals += [cgutils.alloca_once_value(builder, _NONE) for _ in range(_CHAINS - 1)]
+        stride = ir.Constant(first.type, _CHAINS)
+        whole = builder.sub(last, builder.srem(builder.sub(last, first), stride))
+
+        def add(entry: Any, total: Any) -> None:
+            row = _load(builder, _row_of(builder, weights, columns, entry))
+            product = builder.fmul(_splat_entry(builder, values, entry), row, flags=_FAST)
+            builder.store(builder.fadd(builder.load(total), product, flags=_FAST), total)
+
+        with cgutils.for_range_slice(builder, first, whole, stride) as (entry, _):
+            for place, total in enumerate(totals):
+                add(builder.add(entry, ir.Constant(first.type, place)), total)
+        one = ir.Constant(first.type, 1)
+        with cgutils.for_range_slice(builder, whole, last, one) as (entry, _):
+            add(entry, totals[0])
+        total = builder.load(totals[0])
+        for other in totals[1:]:
+            total = builder.fadd(total, builder.load(other), flags=_FAST)
+        _store(builder, total, sums)
+        return context.get_dummy_value()
+
+    return types.void(columns, values, first, last, weights, start, sums), code
 
 
 @intrinsic
@@ -44,18 +71,44 @@ def add_to_rows(typingctx, columns, values, first, last, change, weights):
     _check(
         {columns: types.int32, values: types.float32, change: types.float32, weights: types.float32}
     )
-    return types.void(columns, values, first, last, change, weights), _add_to_rows
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        columns, values, first, last, change, weights = _pointers(
+            context, builder, signature, arguments
+        )
+        step = _load(builder, change)
+        one = ir.Constant(first.type, 1)
+        with cgutils.for_range_slice(builder, first, last, one) as (entry, _):
+            place = _row_of(builder, weights, columns, entry)
+            product = builder.fmul(_splat_entry(builder, values, entry), step, flags=_FAST)
+            _store(builder, builder.fadd(_load(builder, place), product, flags=_FAST), place)
+        return context.get_dummy_value()
+
+    return types.void(columns, values, first, last, change, weights), code
 
 
 @intrinsic
-def add_scaled(typingctx, sums, many, cells, first, scale):
-    """sums[i] += scale * cells[first + i] for i below `many`, a multiple of 16.
+def add_scaled(typingctx, sums, count, cells, first, scale):
+    """sums[i] += scale * cells[first + i] for i below `count`, a multiple of 16.
 
     sums: float32; cells: float32 or signed whole numbers.
     """
     signed = isinstance(cells.dtype, types.Integer) and cells.dtype.signed
     _check({sums: types.float32, cells: cells.dtype if signed else types.float32})
-    return types.void(sums, many, cells, first, scale), _add_scaled
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        sums, count, cells, first, scale = _pointers(context, builder, signature, arguments)
+        factor = _splat(builder, scale)
+        begun = builder.gep(cells, [first])
+        with cgutils.for_range_slice(
+            builder, ir.Constant(count.type, 0), count, ir.Constant(count.type, WIDTH)
+        ) as (place, _):
+            added = builder.fmul(factor, _load_as_floats(builder, builder.gep(begun, [place])))
+            target = builder.gep(sums, [place])
+            _store(builder, builder.fadd(_load(builder, target), added), target)
+        return context.get_dummy_value()
+
+    return types.void(sums, count, cells, first, scale), code
 
 
 @intrinsic
@@ -77,8 +130,50 @@ def descend(typingctx, row, positive, alphas, diagonals, which, scalars, state, 
             biases: types.float32,
         }
     )
-    arguments = (row, positive, alphas, diagonals, which, scalars, state, biases)
-    return types.boolean(*arguments), _descend
+    taken = (row, positive, alphas, diagonals, which, scalars, state, biases)
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        row, positive, alphas, diagonals, which, scalars, state, biases = _pointers(
+            context, builder, signature, arguments
+        )
+        length, negative_diagonal, rest = (
+            _splat(builder, builder.extract_value(scalars, place)) for place in range(3)
+        )
+        margin, working, lowest, highest, change = (
+            _row(builder, state, place) for place in range(5)
+        )
+        bits = builder.bitcast(
+            builder.load(builder.gep(positive, [row])), ir.VectorType(ir.IntType(1), WIDTH)
+        )
+        place = _row(builder, alphas, row)
+        alpha = _load(builder, place)
+        sign = builder.select(bits, _ONE, builder.fneg(_ONE))
+        diagonal = builder.select(
+            bits, _load(builder, _row(builder, diagonals, which)), negative_diagonal
+        )
+        # gradient = (sign * margin - 1 + diagonal * alpha) * working
+        pulled = builder.fmul(diagonal, alpha, flags=_FAST)
+        pushed = builder.fsub(builder.fmul(sign, _load(builder, margin)), _ONE, flags=_FAST)
+        gradient = builder.fmul(builder.fadd(pulled, pushed, flags=_FAST), _load(builder, working))
+        projected = builder.select(
+            builder.fcmp_ordered(">", alpha, _NONE), gradient, _least(builder, gradient, _NONE)
+        )
+        _store(builder, _least(builder, _load(builder, lowest), projected), lowest)
+        _store(builder, _most(builder, _load(builder, highest), projected), highest)
+        moving = builder.fcmp_ordered(">", _most(builder, projected, builder.fneg(projected)), rest)
+        moved = builder.icmp_unsigned(
+            "!=", builder.bitcast(moving, ir.IntType(WIDTH)), ir.Constant(ir.IntType(WIDTH), 0)
+        )
+        with builder.if_then(moved):
+            step = builder.fdiv(gradient, builder.fadd(length, diagonal))
+            new = _most(builder, builder.fsub(alpha, step), _NONE)
+            by = builder.fmul(builder.fsub(new, alpha), sign)
+            _store(builder, new, place)
+            _store(builder, by, change)
+            _store(builder, builder.fadd(_load(builder, biases), by), biases)
+        return moved
+
+    return types.boolean(*taken), code
 
 
 def _check(arrays: dict[Any, Any]) -> None:
@@ -87,97 +182,6 @@ def _check(arrays: dict[Any, Any]) -> None:
         plain = isinstance(kind, types.Array) and kind.layout == "C"
         if not (plain and kind.dtype == dtype):
             raise TypingError(f"expected a contiguous array of {dtype}, got {kind}")
-
-
-def _add_rows(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    columns, values, first, last, weights, start, sums = _pointers(
-        context, builder, signature, arguments
-    )
-    totals = [cgutils.alloca_once_value(builder, _load(builder, start))]
-    totals += [cgutils.alloca_once_value(builder, _NONE) for _ in range(_CHAINS - 1)]
-    stride = ir.Constant(first.type, _CHAINS)
-    whole = builder.sub(last, builder.srem(builder.sub(last, first), stride))
-
-    def add(entry: Any, total: Any) -> None:
-        row = _load(builder, _row_of(builder, weights, columns, entry))
-        product = builder.fmul(_splat_entry(builder, values, entry), row, flags=_FAST)
-        builder.store(builder.fadd(builder.load(total), product, flags=_FAST), total)
-
-    with cgutils.for_range_slice(builder, first, whole, stride) as (entry, _):
-        for place, total in enumerate(totals):
-            add(builder.add(entry, ir.Constant(first.type, place)), total)
-    with cgutils.for_range_slice(builder, whole, last, ir.Constant(first.type, 1)) as (entry, _):
-        add(entry, totals[0])
-    total = builder.load(totals[0])
-    for other in totals[1:]:
-        total = builder.fadd(total, builder.load(other), flags=_FAST)
-    _store(builder, total, sums)
-    return context.get_dummy_value()
-
-
-def _add_to_rows(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    columns, values, first, last, change, weights = _pointers(
-        context, builder, signature, arguments
-    )
-    step = _load(builder, change)
-    with cgutils.for_range_slice(builder, first, last, ir.Constant(first.type, 1)) as (entry, _):
-        place = _row_of(builder, weights, columns, entry)
-        product = builder.fmul(_splat_entry(builder, values, entry), step, flags=_FAST)
-        _store(builder, builder.fadd(_load(builder, place), product, flags=_FAST), place)
-    return context.get_dummy_value()
-
-
-def _add_scaled(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    sums, many, cells, first, scale = _pointers(context, builder, signature, arguments)
-    factor = _splat(builder, scale)
-    begun = builder.gep(cells, [first])
-    with cgutils.for_range_slice(
-        builder, ir.Constant(many.type, 0), many, ir.Constant(many.type, WIDTH)
-    ) as (place, _):
-        added = builder.fmul(factor, _load_as_floats(builder, builder.gep(begun, [place])))
-        target = builder.gep(sums, [place])
-        _store(builder, builder.fadd(_load(builder, target), added), target)
-    return context.get_dummy_value()
-
-
-def _descend(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    row, positive, alphas, diagonals, which, scalars, state, biases = _pointers(
-        context, builder, signature, arguments
-    )
-    length, negative_diagonal, rest = (
-        _splat(builder, builder.extract_value(scalars, place)) for place in range(3)
-    )
-    margin, working, lowest, highest, change = (_row(builder, state, place) for place in range(5))
-    bits = builder.bitcast(
-        builder.load(builder.gep(positive, [row])), ir.VectorType(ir.IntType(1), WIDTH)
-    )
-    place = _row(builder, alphas, row)
-    alpha = _load(builder, place)
-    sign = builder.select(bits, _ONE, builder.fneg(_ONE))
-    diagonal = builder.select(
-        bits, _load(builder, _row(builder, diagonals, which)), negative_diagonal
-    )
-    # gradient = (sign * margin - 1 + diagonal * alpha) * working
-    pulled = builder.fmul(diagonal, alpha, flags=_FAST)
-    pushed = builder.fsub(builder.fmul(sign, _load(builder, margin)), _ONE, flags=_FAST)
-    gradient = builder.fmul(builder.fadd(pulled, pushed, flags=_FAST), _load(builder, working))
-    projected = builder.select(
-        builder.fcmp_ordered(">", alpha, _NONE), gradient, _least(builder, gradient, _NONE)
-    )
-    _store(builder, _least(builder, _load(builder, lowest), projected), lowest)
-    _store(builder, _most(builder, _load(builder, highest), projected), highest)
-    moving = builder.fcmp_ordered(">", _most(builder, projected, builder.fneg(projected)), rest)
-    moved = builder.icmp_unsigned(
-        "!=", builder.bitcast(moving, ir.IntType(WIDTH)), ir.Constant(ir.IntType(WIDTH), 0)
-    )
-    with builder.if_then(moved):
-        step = builder.fdiv(gradient, builder.fadd(length, diagonal))
-        new = _most(builder, builder.fsub(alpha, step), _NONE)
-        by = builder.fmul(builder.fsub(new, alpha), sign)
-        _store(builder, new, place)
-        _store(builder, by, change)
-        _store(builder, builder.fadd(_load(builder, biases), by), biases)
-    return moved
 
 
 def _pointers(context: Any, builder: Any, signature: Any, arguments: Any) -> list[Any]:
@@ -207,10 +211,10 @@ def _splat_entry(builder: Any, values: Any, entry: Any) -> Any:
 
 def _splat(builder: Any, value: Any) -> Any:
     """One float in all 16 places."""
-    nothing = ir.Constant(_VECTOR, ir.Undefined)
-    single = builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
+    empty = ir.Constant(_VECTOR, ir.Undefined)
+    single = builder.insert_element(empty, value, ir.Constant(ir.IntType(32), 0))
     zeros = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), None)
-    return builder.shuffle_vector(single, nothing, zeros)
+    return builder.shuffle_vector(single, empty, zeros)
 
 
 def _least(builder: Any, left: Any, right: Any) -> Any:

@@ -101,10 +101,10 @@ def sorted_union(left: Ints, right: Ints) -> Ints:
 
 
 @kernel
-def _keep_largest(columns, total, most):
+def _largest_first(columns, total, count):
     """The columns with the largest sums move to the front, in their order; others' become 0."""
     marks = np.empty(len(columns), np.bool_)
-    mark_largest(total[columns], most, marks)
+    mark_largest(total[columns], count, marks)
     end = 0
     for place in range(len(columns)):
         if marks[place]:
@@ -126,14 +126,14 @@ def unit_sums(
     """
     starts, rows, weights = groups
     indptr, columns, values = matrix
-    most = min(max_columns, width)
+    max_columns = min(max_columns, width)
     bound = 0
     largest = 0
     for group in range(first, last):
         size = 0
         for row in rows[starts[group] : starts[group + 1]]:
             size += indptr[row + 1] - indptr[row]
-        bound += min(size, most)
+        bound += min(size, max_columns)
         largest = max(largest, min(size, width))
     bound += largest
     ends = np.zeros(last - first + 1, np.int64)
@@ -156,8 +156,8 @@ def unit_sums(
         out_columns[begin:end].sort()
         for place in range(begin, end):
             seen[out_columns[place]] = 0
-        if end - begin > most:
-            end = begin + _keep_largest(out_columns[begin:end], total, most)
+        if end - begin > max_columns:
+            end = begin + _largest_first(out_columns[begin:end], total, max_columns)
         length = 0.0
         for place in range(begin, end):
             length += np.float64(total[out_columns[place]]) ** 2

@@ -133,8 +133,8 @@ def _index(blob, starts):
     table = Table(slots, blob, starts)
     for term in range(terms):
         key = key_of(blob, starts[term], starts[term + 1])
-        place, twin = _find(table, blob, starts[term], starts[term + 1], key)
-        if twin >= 0:
+        place, known = _find(table, blob, starts[term], starts[term + 1], key)
+        if known >= 0:
             return slots[:0]
         slots[2 * place] = key
         slots[2 * place + 1] = np.uint64(term + 1)

@@ -97,7 +97,7 @@ class Forest:
         are combined as if the search had found them. None: the search finds them.
         min_share: a beam search drops nodes, and labels, below this share of the best one's score.
         """
-        tree, dead_ends = self._searched
+        tree, dead_ends = self.searched
         closed = dead_ends if allowed is None else self._closed(allowed)
         rule = Rule(*_RULES[score], float(path_exponent))
         limits = Limits(min(beam, max(map(len, self.tree.parents))), k, float(min_share))
@@ -138,7 +138,7 @@ class Forest:
         return starts_of(counts) + 1
 
     @cached_property
-    def _searched(self) -> tuple[SearchTree, Array]:
+    def searched(self) -> tuple[SearchTree, Array]:
         """What the kernels read, made once, so that ranking a single text needs no set-up.
 
         And (nodes,) 1 for clusters without labels; empty where there are none.

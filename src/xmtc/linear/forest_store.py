@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from xmtc.core.arrays import Array, Floats, Ints, Longs, starts_of
+from xmtc.core.arrays import Array, Ints, Longs, starts_of
 from xmtc.core.errors import DataError
 from xmtc.core.parts import Parts
 from xmtc.core.tree import LabelTree
@@ -42,15 +42,15 @@ def forest_arrays(forest: Forest, prefix: str) -> dict[str, Array]:
 
 def _packed(forest: Forest, counts: Array, width: Any) -> tuple[Ints, Array, Array]:
     """Rows per node, steps and entries per row, with the rows that fill gaps."""
-    most = int(np.iinfo(width).max)
+    largest = int(np.iinfo(width).max)
     features = forest.row_feature.astype(np.int64)
     gaps = np.diff(features, prepend=0)
     firsts = forest.row_start[:-1][np.diff(forest.row_start) > 0]
     gaps[firsts] = features[firsts]
-    fillers = np.maximum(gaps - 1, 0) // most
+    fillers = np.maximum(gaps - 1, 0) // largest
     places = np.cumsum(fillers + 1)
-    steps = np.full(len(gaps) + int(fillers.sum()), most, width)
-    steps[places - 1] = gaps - fillers * most
+    steps = np.full(len(gaps) + int(fillers.sum()), largest, width)
+    steps[places - 1] = gaps - fillers * largest
     wide_counts = np.zeros(len(steps), counts.dtype)
     wide_counts[places - 1] = counts
     row_start = np.concatenate([[0], places])[forest.row_start]
@@ -67,6 +67,10 @@ def read_forest(parts: Parts, prefix: str, depth: int, features: int, labels: in
     row_start, row_feature, entry_start = _read_rows(parts, prefix, inner, features)
     entries = int(entry_start[-1])
     nodes = inner - 1 + labels
+    is_int8 = f"{prefix}.scales" in parts.arrays
+    scales = np.ones(nodes, np.float32)
+    if is_int8:
+        scales = parts.array(f"{prefix}.scales", np.float32, (nodes,))
     forest = Forest(
         tree,
         features,
@@ -74,7 +78,8 @@ def read_forest(parts: Parts, prefix: str, depth: int, features: int, labels: in
         row_feature,
         entry_start,
         _unsigned(parts, f"{prefix}.entry_sibling", entries),
-        *_read_weights(parts, prefix, entries, nodes),
+        parts.array(f"{prefix}.entry_value", np.int8 if is_int8 else np.float32, (entries,)),
+        scales,
         parts.array(f"{prefix}.biases", np.float32, (nodes,)),
     )
     _check(forest)
@@ -93,14 +98,6 @@ def _read_rows(parts: Parts, prefix: str, inner: int, features: int) -> tuple[Lo
     if row_feature.max(initial=-1) >= features:
         raise DataError(f"a weight belongs to a feature, but there are only {features}")
     return _starts(used)[row_start], row_feature.astype(np.int32), _starts(counts[used])
-
-
-def _read_weights(parts: Parts, prefix: str, entries: int, nodes: int) -> tuple[Array, Floats]:
-    if f"{prefix}.scales" not in parts.arrays:
-        values = parts.array(f"{prefix}.entry_value", np.float32, (entries,))
-        return values, np.ones(nodes, np.float32)
-    values = parts.array(f"{prefix}.entry_value", np.int8, (entries,))
-    return values, parts.array(f"{prefix}.scales", np.float32, (nodes,))
 
 
 def _check(forest: Forest) -> None:
