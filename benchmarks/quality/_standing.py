@@ -16,7 +16,6 @@ from benchmarks.quality import auto, lightxml, linear_tree, xbert, xr_transforme
 from benchmarks.quality._cells import KS, defaults
 from benchmarks.record import RESULTS, Record, records
 from xmtc.models.auto.search import LINEAR
-from xmtc.models.xr_transformer.model import FLAT
 from xmtc.text.tfidf import TfidfConfig
 
 DATA = ("eurlex4k-proxy", "eurlex57k", "debian-deps", "wordnet-isa", "rust-prs", "yso-finna-en")
@@ -112,8 +111,8 @@ def same_defaults(row: Measurement) -> bool:
 def _that_matter(settings: dict[str, Any], row: Measurement) -> dict[str, Any]:
     """Without settings that are newer than some records and do nothing unless they are set, and
     without those of xr_transformer, also inside auto, that only matter where labels are few."""
-    few = row.get("labels", 0) <= _today("xr_transformer")["flat_up_to"]
-    out = () if few else FLAT
+    few = row.get("labels", 0) <= _today("xr_transformer")["max_flat_labels"]
+    out = () if few else ("max_flat_labels",)
     return {
         name: _that_matter(value, row) if isinstance(value, dict) else value
         for name, value in settings.items()

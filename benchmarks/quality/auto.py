@@ -18,9 +18,9 @@ SETTINGS: dict[str, Any] = {
     "data": ["eurlex4k-proxy", "debian-deps", "wordnet-isa"],
     "systems": list(SYSTEMS),
     "k": 10,
-    "neural": {
-        kind: {"training": {"precision": PRECISION}} for kind in ("xr_transformer", "lightxml")
-    },
+    "overrides": [
+        f"{kind} training.precision={PRECISION}" for kind in ("xr_transformer", "lightxml")
+    ],
     "remarks": [
         "auto: default settings and the bundled MiniLM, but for matrix products in bf16 where "
         "the processor has it (decision 14), --minutes in all; linear_tree: default settings, all "
@@ -88,12 +88,13 @@ def _on_validation(row: Measurement) -> float:
 
 def cell(name: str, options: Options) -> Measurement:
     """What auto kept, what it cost and what it tried."""
-    settings = {"minutes": options.minutes, "seed": options.seed, **SETTINGS["neural"]}
+    settings = {"minutes": options.minutes, "seed": options.seed}
+    settings["overrides"] = SETTINGS["overrides"]
     job = Job("auto", "auto", name, settings)
     row = _cells.cell(job, options, SETTINGS["k"])
     place, _ = _cells.trained(job, options)
     said = json.loads((place.parent / "run" / "tried.json").read_text())
-    return {**row, "kept": said["kept"], "tried": said["tried"], "why": [said["why"]]}
+    return {**row, "kept": said["selected"], "tried": said["tried"], "why": [said["why"]]}
 
 
 CELLS: dict[str, Callable[[str, Options], Measurement]] = {

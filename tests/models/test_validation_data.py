@@ -9,12 +9,11 @@ import pytest
 
 import xmtc
 from quick import quick_settings, tiny_bert, training_config
-from quick import training as quick_training
 from xmtc.core.config import merged
 from xmtc.core.run import training_key
 from xmtc.data.planted import planted
-from xmtc.models import catalog
 from xmtc.models.auto import search as auto
+from xmtc.models.auto.probes import LearningSpeed
 from xmtc.models.holdout import split_validation
 
 NEURAL = ("lightxml", "gudn", "aplc", "xbert", "xr_transformer", "xml_cnn", "label_attention")
@@ -71,26 +70,24 @@ def test_a_run_with_other_validation_data_is_another_run():
     assert len(keys) == 3
 
 
-def test_auto_compares_kinds_by_it_and_teaches_all_else(monkeypatch):
-    monkeypatch.setattr(auto, "learning_speed", lambda *_: (0.0, 1e-6, 1e-6))
-    encoder = {"name": tiny_bert(), "max_tokens": 16, "trainable_layers": None}
-    training = quick_training(encoder_lr=3e-3, head_lr=2e-2, warmup_epochs=2)
-    small = {
-        "xr_transformer": {"encoder": encoder, "levels": {"arity": 4, "max_leaf": 3}},
-        "lightxml": {"encoder": encoder, "training": training},
-        "most_epochs": 1,
-        "most_validation": 12,
-    }
-    made = catalog.module_of("auto").choose(
-        DATA.with_validation(dev()), xmtc.api.resolve("auto", small)[1]
+def test_auto_compares_kinds_by_it_and_trains_on_all_else(monkeypatch):
+    monkeypatch.setattr(auto, "learning_speed", lambda *_: LearningSpeed(0.0, 1e-6, 1e-6))
+    encoder = f"encoder.name={tiny_bert()} encoder.max_tokens=16 encoder.trainable_layers=none"
+    levels = "levels.arity=4 levels.max_leaf=3"
+    optimizer = "training.optimizer.encoder_lr=3e-3 training.optimizer.head_lr=2e-2"
+    config = auto.Config(
+        max_epochs=1,
+        max_validation_texts=12,
+        overrides=(f"xr_transformer {encoder} {levels}", f"lightxml {encoder} {optimizer}"),
     )
-    assert "on 12 texts that no model was taught" in made.why
-    assert "learned from them" not in made.why
+    made = auto.choose(DATA.with_validation(dev()), config)
+    assert "on 12 texts that no model was trained on" in made.why
+    assert "were trained on them" not in made.why
     assert made.model.trained_on.texts == len(DATA)
     assert {each.name for each in made.tried if each.figures} >= {
         auto.TREE,
-        auto.JOINED,
-        *auto.LEARNERS,
+        auto.FROZEN,
+        *auto.FINE_TUNED,
     }
 
 

@@ -92,10 +92,10 @@ def command(
 
 def _report(model: Any, out: str, texts: int, duration: float, as_json: bool) -> None:
     from xmtc.core import store
-    from xmtc.models.auto import report
+    from xmtc.models.auto import tried
 
     size = store.size_on_disk(out)
-    tried = report.read(f"{out}.run")
+    outcome = tried.read(f"{out}.run")
     if as_json:
         print_json(
             {
@@ -105,13 +105,13 @@ def _report(model: Any, out: str, texts: int, duration: float, as_json: bool) ->
                 "labels": len(model.labels),
                 "seconds": round(duration, 3),
                 "bytes": size,
-                **tried,
+                **outcome,
             }
         )
         return
-    if tried:
-        print_table(report.COLUMNS, report.table(tried), words=2)
-        click.echo(tried["why"])
+    if outcome:
+        print_table(tried.COLUMNS, tried.table(outcome), words=2)
+        click.echo(outcome["why"])
     click.echo(
         f"Trained {model.kind} on {counted(texts, 'text')} with "
         f"{counted(len(model.labels), 'label')} in {seconds(duration)}; saved {megabytes(size)} "

@@ -1,9 +1,8 @@
-"""auto: never below linear_tree on validation texts; what does not fit is said; it goes on."""
+"""auto: never below linear_tree on validation texts; reports what does not fit; can be resumed."""
 
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
@@ -14,47 +13,61 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import xmtc
-from quick import tiny_bert
-from quick import training as quick_training
-from xmtc.core import run
-from xmtc.core.config import from_dict, merged
+from quick import tiny_bert, training
+from xmtc.core.config import merged
 from xmtc.core.errors import MissingExtra, StoreError
 from xmtc.core.ranking import Ranking
+from xmtc.core.run import Run
 from xmtc.data.planted import planted
-from xmtc.models import lightxml, linear_tree
+from xmtc.models import lightxml, linear_tree, xr_transformer
+from xmtc.models.auto import probes
 from xmtc.models.auto import search as auto
-from xmtc.models.auto import state
-from xmtc.models.auto.report import TRIED
-from xmtc.models.xr_transformer import model as xr_transformer
+from xmtc.models.auto.tried import TRIED
 from xmtc.neural.encoders import frozen
+from xmtc.neural.settings import CnnEncoder
+from xmtc.text import tfidf
 
 DATA = planted(texts=200, labels=12)
-JOINED, (TAUGHT, NEURAL) = auto.JOINED, auto.LEARNERS
+FINE_TUNED, LIGHTXML = auto.FINE_TUNED
+SPEED = probes.LearningSpeed(0.0, 1e-6, 1e-6)
 
 
 def quick(**changes):
     """Settings of a search with a tiny encoder, that takes a second or two."""
     encoder = {"name": tiny_bert(), "max_tokens": 16, "trainable_layers": None}
-    training = quick_training(encoder_lr=3e-3, head_lr=2e-2, warmup_epochs=2)
-    made = {
+    kinds = {
+        "linear_tree": {},
         "xr_transformer": {"encoder": encoder, "levels": {"arity": 4, "max_leaf": 3}},
-        "most_epochs": 1,
-        "lightxml": {"encoder": encoder, "training": training},
+        "lightxml": {
+            "encoder": encoder,
+            "training": training(encoder_lr=3e-3, head_lr=2e-2, warmup_epochs=2),
+        },
     }
-    return from_dict(auto.Config, merged(made, changes))
+    kinds = merged(kinds, {name: changes.pop(name) for name in list(changes) if name in kinds})
+    overrides = tuple(f"{kind} {' '.join(flat(values))}" for kind, values in kinds.items())
+    return auto.Config(**{"max_epochs": 1, "overrides": overrides, **changes})
+
+
+def flat(values, prefix=""):
+    """Settings as after --set."""
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}={value}"
 
 
 @pytest.fixture
 def quick_probe(monkeypatch):
-    """Nobody waits for the speed of learning to be measured."""
-    monkeypatch.setattr(auto, "learning_speed", lambda *_: (0.0, 1e-6, 1e-6))
+    """The speed of learning is not measured."""
+    monkeypatch.setattr(auto, "learning_speed", lambda *_: SPEED)
 
 
 @cache
 def whole():
-    """A search that nobody interrupts, with the probe that is quick."""
+    """A search without interruption, with the quick probe."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(auto, "learning_speed", lambda *_: (0.0, 1e-6, 1e-6))
+        patch.setattr(auto, "learning_speed", lambda *_: SPEED)
         return auto.choose(DATA, quick())
 
 
@@ -66,17 +79,17 @@ def notes(choice):
     return {each.name: each.note for each in choice.tried}
 
 
-def test_all_that_fits_is_tried_and_the_best_is_kept():
+def test_all_that_fits_is_tried_and_the_best_is_selected():
     choice = whole()
     found = figures(choice)
-    assert list(found) == [*auto.LINEAR, JOINED, *auto.LEARNERS, auto.COMBINED]
-    assert found[choice.kept]["P@5"] == max(each["P@5"] for each in found.values())
+    assert list(found) == [*auto.LINEAR, auto.FROZEN, *auto.FINE_TUNED, auto.COMBINED]
+    assert found[choice.selected]["P@5"] == max(each["P@5"] for each in found.values())
     assert choice.model.trained_on.texts == len(DATA)
     assert xmtc.evaluate(choice.model, planted(seed=1)).metrics["P@1"] > 95
 
 
 class Stubborn:
-    """A model that gives every text the same labels, in an order of chance."""
+    """A model that gives every text the same labels, in a random order."""
 
     def __init__(self, model, seed):
         self.labels = model.labels
@@ -97,24 +110,25 @@ class Stubborn:
 @given(
     seed=st.integers(0, 1000), metric=st.sampled_from(["P@1", "P@5", "nDCG@5"]), bad=st.booleans()
 )
-def test_what_is_kept_is_never_below_linear_tree_on_validation(seed, metric, bad):
-    def stubborn(data, config):
+def test_what_is_selected_is_never_below_linear_tree_on_validation(seed, metric, bad):
+    def stubborn(data, *_, **__):
         return Stubborn(xmtc.train("linear_tree", data), seed)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(auto, "learning_speed", lambda *_: (0.0, 1e-6, 1e-6))
+        patch.setattr(auto, "learning_speed", lambda *_: SPEED)
         patch.setattr(lightxml, "train", stubborn)
         patch.setattr(xr_transformer, "train", stubborn)
         if bad:
-            patch.setattr(xr_transformer, "of_vectors", lambda data, *rest: stubborn(data, rest))
-        patch.setattr(auto.Search, "_whole", lambda search, name: search.members[name])
+            patch.setattr(xr_transformer, "of_vectors", stubborn)
+        patch.setattr(auto.ModelSearch, "_refitted", lambda search, name: search.models[name])
         data = planted(texts=60, labels=8, seed=seed)
         config = quick(metric=metric, seed=seed)
         choice = auto.choose(data, config)
-    found, (_, held_out) = figures(choice), state.parts_of(data, config)
-    assert found[choice.kept][metric] >= found[auto.TREE][metric]
+    found = figures(choice)
+    held_out = auto.split_of(data, config).held_out
+    assert found[choice.selected][metric] >= found[auto.TREE][metric]
     assert xmtc.evaluate(choice.model, held_out).metrics[metric] == pytest.approx(
-        found[choice.kept][metric]
+        found[choice.selected][metric]
     )
     combined = [name for name in found if name != auto.TREE]  # it is the first of three
     assert found[auto.COMBINED][metric] >= max(found[name][metric] for name in combined) - 1e-6
@@ -122,19 +136,19 @@ def test_what_is_kept_is_never_below_linear_tree_on_validation(seed, metric, bad
 
 def test_with_too_few_minutes_it_is_linear_tree_and_says_so():
     choice = auto.choose(DATA, quick(minutes=1e-9))  # less than any tree takes
-    assert (choice.kept, choice.model.kind) == ("linear_tree", "linear_tree")
-    assert [each.name for each in choice.tried] == [*auto.LINEAR, JOINED]
+    assert (choice.selected, choice.model.kind) == ("linear_tree", "linear_tree")
+    assert [each.name for each in choice.tried] == [*auto.LINEAR, auto.FROZEN]
     assert all("not tried: needs about" in each.note for each in choice.tried[1:])
-    assert "nothing has a higher P@5" in choice.why
+    assert "none of the others has a higher P@5" in choice.why
     assert choice.model.trained_on.texts == len(DATA)
 
 
 def test_time_for_reading_but_not_for_learning(monkeypatch):
-    monkeypatch.setattr(auto, "learning_speed", lambda *_: (0.0, 1e6, 1e6))
+    monkeypatch.setattr(auto, "learning_speed", lambda *_: probes.LearningSpeed(0.0, 1e6, 1e6))
     choice = auto.choose(DATA, quick())
-    assert list(figures(choice)) == [*auto.LINEAR, JOINED, *auto.LEARNERS, auto.COMBINED]
-    assert figures(choice)[TAUGHT] == figures(choice)[NEURAL] == {}
-    assert "not tried" in notes(choice)[TAUGHT]
+    assert list(figures(choice)) == [*auto.LINEAR, auto.FROZEN, *auto.FINE_TUNED, auto.COMBINED]
+    assert figures(choice)[FINE_TUNED] == figures(choice)[LIGHTXML] == {}
+    assert "not tried" in notes(choice)[FINE_TUNED]
 
 
 def test_without_torch_linear_models_are_compared(monkeypatch):
@@ -143,38 +157,38 @@ def test_without_torch_linear_models_are_compared(monkeypatch):
 
     monkeypatch.setattr(auto, "require_neural", missing)
     choice = auto.choose(DATA, quick())
-    assert list(figures(choice)) == [*auto.LINEAR, JOINED, auto.COMBINED]
-    assert "pip install" in notes(choice)[JOINED]
+    assert list(figures(choice)) == [*auto.LINEAR, auto.FROZEN, auto.COMBINED]
+    assert "pip install" in notes(choice)[auto.FROZEN]
     assert choice.model.trained_on.texts == len(DATA)
 
 
-def test_what_fails_is_said_and_the_others_go_on(quick_probe, monkeypatch):
-    def diverged(*_):
+def test_a_failure_is_reported_and_the_others_go_on(quick_probe, monkeypatch):
+    def diverged(*_, **__):
         raise xmtc.ConfigError("the loss is no number in batch 3. Lower training.encoder_rate.")
 
     monkeypatch.setattr(xr_transformer, "train", diverged)
     choice = auto.choose(DATA, quick())
-    assert list(figures(choice)) == [*auto.LINEAR, JOINED, *auto.LEARNERS, auto.COMBINED]
-    assert notes(choice)[TAUGHT].startswith("failed: the loss is no number in batch 3")
-    assert figures(choice)[NEURAL]
+    assert list(figures(choice)) == [*auto.LINEAR, auto.FROZEN, *auto.FINE_TUNED, auto.COMBINED]
+    assert notes(choice)[FINE_TUNED].startswith("failed: the loss is no number in batch 3")
+    assert figures(choice)[LIGHTXML]
 
 
 def test_what_needs_too_much_memory_leaves_the_others(quick_probe, monkeypatch):
-    def too_large(*_):
+    def too_large(*_, **__):
         raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
 
     monkeypatch.setattr(xr_transformer, "train", too_large)
     choice = auto.choose(DATA, quick())
-    assert "failed: " in notes(choice)[TAUGHT]
-    assert "allocate memory" in notes(choice)[TAUGHT]
-    assert figures(choice)[NEURAL]
+    assert "failed: " in notes(choice)[FINE_TUNED]
+    assert "allocate memory" in notes(choice)[FINE_TUNED]
+    assert figures(choice)[LIGHTXML]
 
 
 def test_an_encoder_that_is_missing_leaves_the_linear_models():
     nowhere = {"xr_transformer": {"encoder": {"name": "no-such-encoder"}}}
     choice = auto.choose(DATA, quick(**nowhere))
-    assert list(figures(choice)) == [*auto.LINEAR, JOINED, auto.COMBINED]
-    assert "no-such-encoder" in notes(choice)[JOINED]
+    assert list(figures(choice)) == [*auto.LINEAR, auto.FROZEN, auto.COMBINED]
+    assert "no-such-encoder" in notes(choice)[auto.FROZEN]
 
 
 def test_texts_are_cut_where_reading_them_would_take_too_long(quick_probe, monkeypatch):
@@ -187,15 +201,15 @@ def test_texts_are_cut_where_reading_them_would_take_too_long(quick_probe, monke
         "lightxml": {"encoder": {"max_tokens": 128}},
     }
     choice = auto.choose(DATA, quick(minutes=30, **long))
-    assert notes(choice)[JOINED] == "reads 32 tokens of a text, for lack of time"
-    assert all("not tried" in notes(choice)[name] for name in auto.LEARNERS)
-    assert state.cut_to(quick(**long).lightxml, 32).encoder.max_tokens == 32
-    assert state.cut_to(quick(**long).lightxml, 256).encoder.max_tokens == 128
+    assert notes(choice)[auto.FROZEN] == "reads 32 tokens of a text, for lack of time"
+    assert all("not tried" in notes(choice)[name] for name in auto.FINE_TUNED)
+    assert probes.truncated(quick(**long).kinds["lightxml"], 32).encoder.max_tokens == 32
+    assert probes.truncated(quick(**long).kinds["lightxml"], 256).encoder.max_tokens == 128
 
 
 @pytest.mark.parametrize("room", [True, False])
 def test_frozen_layers_read_all_texts_once_for_all_models(quick_probe, tmp_path, monkeypatch, room):
-    """Where there is no room to keep what they make, only what is not taught is left."""
+    """Where there is no room to cache their states, no encoder is fine-tuned."""
     encoder = {"encoder": {"trainable_layers": 1}}
     models = {"xr_transformer": encoder, "lightxml": encoder}
 
@@ -205,11 +219,10 @@ def test_frozen_layers_read_all_texts_once_for_all_models(quick_probe, tmp_path,
     if not room:
         monkeypatch.setattr(auto, "reading_speed", lambda *_: 1e-6)
         monkeypatch.setattr(frozen, "_fill", full)
-    with run.kept_in(tmp_path / "run"):
-        choice = auto.choose(DATA, quick(**models))
+    choice = auto.choose(DATA, quick(**models), Run.at(tmp_path / "run"))
     assert len(list((tmp_path / "run").rglob("states-*.npy"))) == room
-    assert figures(choice)[JOINED]
-    assert all(bool(figures(choice)[name]) == room for name in auto.LEARNERS)
+    assert figures(choice)[auto.FROZEN]
+    assert all(bool(figures(choice)[name]) == room for name in auto.FINE_TUNED)
 
 
 def test_a_probe_finds_what_the_search_has_read_and_nothing_of_other_probes(tmp_path, monkeypatch):
@@ -218,36 +231,32 @@ def test_a_probe_finds_what_the_search_has_read_and_nothing_of_other_probes(tmp_
     (tmp_path / "read" / "vectors").write_text("1 2 3")
     found = []
 
-    def train(texts, config):
-        with run.cache() as place:
-            found.append((place, {path.name: path.read_text() for path in place.iterdir()}))
-            (place / "states").touch()
+    def train(texts, config, run):
+        found.append((run.cache, {path.name: path.read_text() for path in run.cache.iterdir()}))
+        (run.cache / "states").touch()
 
     module = SimpleNamespace(train=train)
-    state.learning_speed(DATA, module, quick().lightxml, tmp_path / "read")
-    assert len({place for place, _ in found}) == len(found) == 4
-    assert all(kept == {"vectors": "1 2 3"} for _, kept in found)
+    probes.learning_speed(DATA, module, quick().kinds["lightxml"], tmp_path / "read")
+    assert len({cache for cache, _ in found}) == len(found) == 4
+    assert all(files == {"vectors": "1 2 3"} for _, files in found)
     assert [path.name for path in (tmp_path / "read").iterdir()] == ["vectors"]
     assert not (tmp_path / "lasting").exists()
-    with run.cache() as place:
-        assert place == tmp_path / "lasting"
 
 
 def test_one_vs_all_gets_a_tenth_of_the_time(monkeypatch):
     spent = SimpleNamespace(spent=SimpleNamespace(seconds=100.0))
-    monkeypatch.setattr(auto, "WORTH_ASKING", 0)
+    monkeypatch.setattr(auto, "SMALL", 0)
     monkeypatch.setattr(auto, "one_vs_all_costs", lambda _: lambda _: spent)
-    monkeypatch.setattr(auto.Search, "_seconds_of_trees", lambda _: np.inf)
-    monkeypatch.setattr(auto.Search, "_try_neural", lambda _: None)
+    monkeypatch.setattr(auto.ModelSearch, "_try_neural", lambda _: None)
     for minutes, fits in ((34, False), (36, True)):  # twice 100 s, in a tenth of 0.95 of them
-        choice = auto.choose(DATA, quick(minutes=minutes))
-        assert bool(figures(choice)[auto.ONE]) == fits
-    assert notes(choice)[auto.ONE] == ""
+        choice = auto.choose(DATA, quick(minutes=minutes, linear_tree={"trees": 3}))
+        assert bool(figures(choice)[auto.ONE_VS_ALL]) == fits
+    assert notes(choice)[auto.ONE_VS_ALL] == ""
 
 
 def test_three_trees_are_tried_where_they_fit_and_are_not_asked_for_already(monkeypatch):
-    monkeypatch.setattr(auto.Search, "_try_neural", lambda _: None)
-    monkeypatch.setattr(auto.Search, "_tree_seconds", 10.0)
+    monkeypatch.setattr(auto.ModelSearch, "_try_neural", lambda _: None)
+    monkeypatch.setattr(auto.ModelSearch, "_tree_seconds", 10.0)
     for minutes, fits in ((10, False), (11, True)):  # twice 3 x 10 s, in a tenth of 0.95 of them
         choice = auto.choose(DATA, quick(minutes=minutes))
         assert bool(figures(choice)[auto.TREES]) == fits
@@ -257,60 +266,66 @@ def test_three_trees_are_tried_where_they_fit_and_are_not_asked_for_already(monk
 
 
 def test_a_tree_that_is_given_is_the_only_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(auto.Search, "_try_neural", lambda _: None)
+    monkeypatch.setattr(auto.ModelSearch, "_try_neural", lambda _: None)
     above = tmp_path / "above.tsv"
     above.write_text("".join(f"{name}\tall\n" for name in DATA.labels.names))
     choice = auto.choose(DATA, quick(linear_tree={"parents": str(above)}))
-    assert list(figures(choice)) == [auto.TREE, auto.ONE, auto.COMBINED]
+    assert list(figures(choice)) == [auto.TREE, auto.ONE_VS_ALL, auto.COMBINED]
 
 
 def test_what_is_linear_and_fails_costs_no_more_than_itself(monkeypatch):
-    monkeypatch.setattr(auto.Search, "_try_neural", lambda _: None)
+    monkeypatch.setattr(auto.ModelSearch, "_try_neural", lambda _: None)
     real = linear_tree.train
 
-    def full(data, config):
+    def full(data, config, **others):
         if config.trees > 1:
             raise OSError("No space left on device")
-        return real(data, config)
+        return real(data, config, **others)
 
     monkeypatch.setattr(linear_tree, "train", full)
     choice = auto.choose(DATA, quick())
     assert notes(choice)[auto.TREES] == "failed: No space left on device"
-    assert figures(choice)[auto.ONE]
+    assert figures(choice)[auto.ONE_VS_ALL]
 
 
-def test_the_simplest_is_kept_where_it_is_best(monkeypatch):
-    monkeypatch.setattr(auto.Search, "_try_neural", lambda _: None)
+def test_the_simplest_is_selected_where_it_is_best(monkeypatch):
+    monkeypatch.setattr(auto.ModelSearch, "_try_neural", lambda _: None)
     best = {auto.TREE: 1.0}
-    monkeypatch.setattr(auto.Search, "_figure", lambda _, tried: best.get(tried.name, 0.0))
+    monkeypatch.setattr(auto.ModelSearch, "_figure", lambda _, tried: best.get(tried.name, 0.0))
     choice = auto.choose(DATA, quick())
-    assert (choice.kept, choice.model.kind, len(choice.model.forests)) == (auto.TREE, auto.TREE, 1)
+    assert choice.selected == choice.model.kind == auto.TREE
+    assert len(choice.model.forests) == 1
 
 
-def test_few_labels_are_planned_without_a_tree_and_by_the_length_of_texts(monkeypatch):
-    monkeypatch.setattr(auto.Search, "_tree_seconds", 10.0)
-    monkeypatch.setattr(auto.Search, "_seconds_of_one", lambda search: 8.0 * search._times)
+def test_few_labels_are_planned_without_a_tree_and_by_the_length_of_texts(tmp_path, monkeypatch):
+    monkeypatch.setattr(auto.ModelSearch, "_tree_seconds", 10.0)
+    monkeypatch.setattr(
+        auto.ModelSearch, "_one_vs_all_seconds", lambda search: 8.0 * search._trainings
+    )
     found = {}
-    with ExitStack() as stack:
-        for flat in (0, 12):
-            search = auto.Search(DATA, quick(xr_transformer={"flat_up_to": flat}), stack)
-            found[flat] = search._joined_seconds
-    words = np.mean([len(set(text.split())) for text in search._some(auto.READ).texts])
-    assert found[0] == auto.DENSE * 10
-    assert found[12] == pytest.approx(8 * (1 + auto.VECTOR / words))
+    for most in (0, 12):
+        config = quick(xr_transformer={"max_flat_labels": most})
+        split = auto.split_of(DATA, config)
+        search = auto.ModelSearch(DATA, split, config, Run(cache_folder=tmp_path))
+        found[most] = search._ranker_seconds
+    words = np.mean([len(set(text.split())) for text in search._sample(auto.READING_TEXTS).texts])
+    assert found[0] == auto.DENSE_FACTOR * 10
+    assert found[12] == pytest.approx(8 * (1 + auto.VECTOR_WORDS / words))
 
 
-def test_three_trees_that_are_best_are_kept_and_learn_all_texts(monkeypatch):
-    monkeypatch.setattr(auto.Search, "_try_neural", lambda _: None)
-    monkeypatch.setattr(auto.Search, "_seconds_of_one", lambda _: np.inf)
+def test_three_trees_that_are_best_are_trained_on_all_texts(monkeypatch):
+    monkeypatch.setattr(auto.ModelSearch, "_try_neural", lambda _: None)
+    monkeypatch.setattr(auto.ModelSearch, "_one_vs_all_seconds", lambda _: np.inf)
     best = {auto.TREES: 1.0}
-    monkeypatch.setattr(auto.Search, "_figure", lambda _, tried: best.get(tried.name, 0.0))
+    monkeypatch.setattr(auto.ModelSearch, "_figure", lambda _, tried: best.get(tried.name, 0.0))
     choice = auto.choose(DATA, quick())
-    assert (choice.kept, choice.model.kind) == (auto.TREES, "linear_tree")
+    assert (choice.selected, choice.model.kind) == (auto.TREES, "linear_tree")
     assert choice.model.trained_on.texts == len(DATA)
     assert len(choice.model.forests) == 3
     assert auto.COMBINED not in figures(choice)  # of a tree and three with it among them
-    assert choice.why.startswith("Kept: three linear trees. In P@5, 1.00 points above linear_tree")
+    assert choice.why.startswith(
+        "Selected: three linear trees. In P@5, 1.00 points above linear_tree"
+    )
 
 
 def test_features_and_few_texts_are_for_linear_tree():
@@ -331,9 +346,9 @@ def test_it_cannot_be_planned_beforehand():
 def _counted(module, trained):
     real = module.train
 
-    def train(data, config):
+    def train(data, config, *others, **more):
         trained.append((module.KIND, len(data)))
-        return real(data, config)
+        return real(data, config, *others, **more)
 
     return train
 
@@ -342,7 +357,7 @@ class Killed(BaseException):
     """As Ctrl-C is: no ordinary error."""
 
 
-@pytest.mark.parametrize("where", ["joined", "taught", "combined"])
+@pytest.mark.parametrize("where", ["frozen", "fine_tuned", "combine"])
 def test_a_search_that_was_killed_goes_on_where_it_was(where, tmp_path, quick_probe, monkeypatch):
     expected = whole()
     trained = []
@@ -352,11 +367,11 @@ def test_a_search_that_was_killed_goes_on_where_it_was(where, tmp_path, quick_pr
     def killed(*_):
         raise Killed
 
-    with run.kept_in(tmp_path / "run"):
-        with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
-            patch.setattr(auto.Search, f"_{where}", killed)
-            auto.choose(DATA, quick())
-        again = auto.choose(DATA, quick())
+    run = Run.at(tmp_path / "run")
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(auto.ModelSearch, f"_{where}", killed)
+        auto.choose(DATA, quick(), run)
+    again = auto.choose(DATA, quick(), run)
     assert trained.count(("linear_tree", 180)) == 2  # a tree, and three
     assert trained.count(("lightxml", 180)) == 1
     assert figures(again) == figures(expected)
@@ -365,10 +380,37 @@ def test_a_search_that_was_killed_goes_on_where_it_was(where, tmp_path, quick_pr
 
 
 def test_an_unfinished_search_with_other_settings_is_not_thrown_away(tmp_path):
-    with run.kept_in(tmp_path / "run"):
-        auto.choose(DATA, quick(minutes=1e-4))
-        with pytest.raises(xmtc.ConfigError, match="unfinished search with other settings"):
-            auto.choose(DATA, quick(minutes=2e-4))
+    run = Run.at(tmp_path / "run")
+    auto.choose(DATA, quick(minutes=1e-4), run)
+    with pytest.raises(xmtc.ConfigError, match="unfinished search with other settings"):
+        auto.choose(DATA, quick(minutes=2e-4), run)
+    state_file = run.checkpoints / "search" / "state.json"
+    values = json.loads(state_file.read_text())
+    assert values["candidates"][auto.TREES]["fits"] is False
+    state_file.write_text(json.dumps({**values, "mispelt": 1}))
+    with pytest.raises(xmtc.ConfigError, match="another version of xmtc"):
+        auto.choose(DATA, quick(minutes=1e-4), run)
+
+
+def test_settings_of_kinds_are_checked_before_the_search():
+    config = auto.Config(overrides=("linear_tree trees=2", "linear_tree beam=3"))
+    assert (config.kinds["linear_tree"].trees, config.kinds["linear_tree"].beam) == (2, 3)
+    with pytest.raises(xmtc.ConfigError, match="did you mean 'beam'"):
+        auto.Config(overrides=("linear_tree beems=2",))
+    with pytest.raises(xmtc.ConfigError, match="auto does not try 'gudn'"):
+        auto.Config(overrides=("gudn dropout=0.2",))
+
+
+def test_tfidf_is_learned_once_to_compare_and_once_in_the_end(quick_probe, monkeypatch):
+    learned = []
+    real = tfidf.learn
+    monkeypatch.setattr(
+        tfidf, "learn", lambda *given: learned.append(len(given[0])) or real(*given)
+    )
+    choice = auto.choose(DATA, quick())
+    assert all(figures(choice)[name] for name in (*auto.LINEAR, auto.FROZEN, FINE_TUNED))
+    assert learned.count(180) == 1
+    assert learned.count(200) <= 1
 
 
 def test_the_command_line_shows_the_table_and_saves_an_ordinary_model(
@@ -383,8 +425,8 @@ def test_the_command_line_shows_the_table_and_saves_an_ordinary_model(
     monkeypatch.chdir(tmp_path)
     assert app.run([*command, "--minutes", "5"]) == 0
     output = capfd.readouterr().out
-    assert "kept" in output
-    assert "that no model was taught" in output
+    assert "selected" in output
+    assert "that no model was trained on" in output
     kind = json.loads((tmp_path / "model" / "manifest.json").read_text())["kind"]
     assert kind in xmtc.models.catalog.KINDS
     assert f"Trained {kind}" in output
@@ -394,8 +436,9 @@ def test_the_command_line_shows_the_table_and_saves_an_ordinary_model(
 
 
 def test_the_speed_of_learning_is_measured(tmp_path):
-    tiny = replace(quick().lightxml, encoder=replace(quick().lightxml.encoder, name="cnn", width=8))
-    least, once, epoch = state.learning_speed(DATA.take(range(64)), lightxml, tiny, tmp_path)
-    assert 0 < least < 30
-    assert 0 <= once < 1
+    lightxml_config = quick().kinds["lightxml"]
+    tiny = replace(lightxml_config, encoder=CnnEncoder(embedding_dim=8))
+    start, reading, epoch = probes.learning_speed(DATA.take(range(64)), lightxml, tiny, tmp_path)
+    assert 0 < start < 30
+    assert 0 <= reading < 1
     assert 0 < epoch < 1

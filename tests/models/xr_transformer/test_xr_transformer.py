@@ -1,5 +1,5 @@
-"""XR-Transformer: levels and their epochs, active nodes and their loss, frozen and taught encoders,
-what explanations say, resuming."""
+"""XR-Transformer: levels and their epochs, active nodes and their loss, frozen and fine-tuned
+encoders, rankers, explanations, resuming."""
 
 from __future__ import annotations
 
@@ -13,27 +13,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import xmtc
-from quick import quick_settings, training, training_config
+from quick import quick_settings
 from xmtc.api import resolve
-from xmtc.core import run
 from xmtc.core.arrays import as_csr, csr, csr_of_rows
-from xmtc.core.config import merged
+from xmtc.core.config import from_dict, merged, without_effect
 from xmtc.core.labels import LabelSpace
 from xmtc.core.tree import LabelTree
 from xmtc.data.planted import planted
 from xmtc.linear.forest import flat_forest
 from xmtc.linear.nodes import ForestConfig, train_forest
 from xmtc.linear.svm import SvmConfig, train_one_vs_all
-from xmtc.models.xr_transformer import model as xr_transformer
+from xmtc.models import linear_tree, presets, xr_transformer
 from xmtc.models.xr_transformer.level_training import (
     BOOTSTRAP,
-    Course,
+    LabelledTexts,
+    LevelTraining,
     active_nodes,
     epochs_by_level,
 )
+from xmtc.neural.devices import Rng
+from xmtc.neural.encoders import vectors
 from xmtc.neural.heads.dense_scorer import Standard
 from xmtc.neural.heads.sampled import Active
-from xmtc.neural.training import head_warmup, loop
+from xmtc.neural.training import loop
 
 TREE = LabelTree.of([[0] * 4, [0, 0, 1, 1, 1, 2, 2, 3]])
 
@@ -42,9 +44,13 @@ def quick(**changes):
     return merged(quick_settings("xr_transformer"), changes)
 
 
+def published(name):
+    return from_dict(xr_transformer.Config, presets.load(name).settings)
+
+
 EXACT = {"weight_type": "float32"}
 FROZEN = {"training": {"epochs": 0}}
-IN_TREES = {"flat_up_to": 0}
+IN_TREES = {"ranker": {"type": "tree"}}
 
 
 @given(st.integers(0, 50), st.lists(st.floats(0, 9), min_size=1, max_size=5), st.integers(1, 6))
@@ -56,23 +62,55 @@ def test_all_epochs_are_given_to_the_levels(epochs, shares, levels):
 
 
 def test_the_published_steps_are_shared_as_published():
-    preset = xr_transformer.EURLEX_4K
-    assert epochs_by_level(preset.training.epochs, preset.shares, 3) == [10, 13, 20]
-    assert epochs_by_level(1, preset.shares, 3) == [0, 0, 1]
-    wide = xr_transformer.WIKI_500K
-    assert epochs_by_level(wide.training.epochs, wide.shares, 5)[0] == 0
+    config = published("xr-transformer-eurlex4k")
+    assert epochs_by_level(config.training.epochs, config.levels.epoch_shares, 3) == [10, 13, 20]
+    assert epochs_by_level(1, config.levels.epoch_shares, 3) == [0, 0, 1]
+    large = published("xr-transformer-wiki-500k")
+    assert epochs_by_level(large.training.epochs, large.levels.epoch_shares, 5)[0] == 0
 
 
-def test_a_text_is_taught_the_children_of_what_it_carries_and_of_what_was_guessed():
+# Table of the paper's appendix: tokens, learning rate, arity, largest cluster, training beam,
+# ranker tree, cost of positive and of negative texts, ranker beam.
+PUBLISHED = {
+    "eurlex4k": (128, 5e-5, 16, 16, 5, (8, 16), (2, 4), 75),
+    "wiki10-31k": (256, 5e-5, 16, 16, 20, (16, 16), (4, 1), 100),
+    "amazoncat-13k": (256, 5e-5, 8, 16, 50, (8, 16), (0.25, 0.5), 100),
+    "wiki-500k": (128, 1e-4, 8, 16, 5, (32, 100), (4, 1), 50),
+    "amazon-670k": (128, 1e-4, 16, 32, 5, (32, 100), (1, 1), 75),
+    "amazon-3m": (128, 1e-4, 16, 100, 20, (32, 100), (8, 1), 50),
+}
+
+
+@pytest.mark.parametrize("data", PUBLISHED)
+def test_presets_are_the_published_settings(data):
+    config = published(f"xr-transformer-{data}")
+    levels = config.levels
+    ranker = config.ranker
+    assert (
+        config.encoder.max_tokens,
+        config.training.optimizer.encoder_lr,
+        levels.arity,
+        levels.max_leaf,
+        levels.beam,
+        (ranker.tree.arity, ranker.tree.max_leaf),
+        (ranker.svm.cost * ranker.svm.positive_cost, ranker.svm.cost),
+        ranker.beam,
+    ) == PUBLISHED[data]
+    assert config.encoder.name == "bert-base-uncased"
+    assert config.training.batch_size == 256
+    assert ranker.published.vectors == "pifa_weighted"
+
+
+def test_active_nodes_are_the_children_of_relevant_nodes_and_of_candidates():
     counts = csr_of_rows([[3, 5], [7]], 8)
-    guessed = np.array([[1, 0], [0, -1]], np.int32)
-    active = active_nodes(TREE, counts, guessed)
+    candidates = np.array([[1, 0], [0, -1]], np.int32)
+    active = active_nodes(TREE, counts, candidates)
     rows = [active.indices[active.indptr[row] : active.indptr[row + 1]].tolist() for row in (0, 1)]
     assert rows == [[0, 1, 2, 3, 4, 5, 6], [0, 1, 7]]
     assert active.toarray().tolist() == counts.toarray().tolist()
 
 
-def test_without_a_level_above_all_nodes_are_active_and_counts_are_kept():
+def test_without_a_level_above_all_nodes_are_active_with_their_counts():
     counts = TREE.summed_at(0, csr_of_rows([[2, 3, 5], []], 8))
     active = active_nodes(LabelTree(TREE.parents[:1]), counts, None)
     assert active.nnz == 8
@@ -103,8 +141,10 @@ def test_an_output_layer_begins_with_the_margins_of_its_levels_classifiers(depth
     vectors = vectors.astype(np.float32)
     standard = Standard.of(vectors)
     tree = LabelTree(TREE.parents[:depth])
-    course = SimpleNamespace(lesson=SimpleNamespace(standard=standard), tree=TREE, dataset=data)
-    head = Course._bootstrapped(course, tree, vectors)
+    prepared = SimpleNamespace(standard=standard, rng=Rng(0))
+    texts = LabelledTexts(data.texts, None, data.relevant)
+    levels = LevelTraining(prepared, TREE, texts, None, xr_transformer.Config())
+    head = levels.initial_head(tree, vectors)
     read = (vectors - standard.center) / np.float32(standard.spread)  # what the layer will read
     weights = head.weights.weight.detach().numpy()
     biases = head.biases.weight.detach().numpy()
@@ -145,10 +185,10 @@ def _dense(rows):
         {"encoder": {"type": "cnn", "embedding_dim": 32, "dropout": 0.0}},
         {"training": {"validation": 0.2}},
         IN_TREES,
-        {**IN_TREES, "linear": {"trees": 2, "published": {"vectors": "cooccurrence"}}},
-        {"most_nodes": 4},
-        {**FROZEN, **IN_TREES, "linear": {**EXACT, "published": {"vectors": "pifa_weighted"}}},
-        {"linear": {**EXACT, "trees": 3}},
+        {"ranker": {"type": "tree", "trees": 2, "published": {"vectors": "cooccurrence"}}},
+        {"levels": {"max_nodes": 4}},
+        {**FROZEN, "ranker": {"type": "tree", **EXACT, "published": {"vectors": "pifa_weighted"}}},
+        {"ranker": {"type": "one_vs_all", **EXACT}},
     ],
     ids=["frozen", "two-layers", "cnn", "validated", "tree", "trees", "coarse", "weighted", "flat"],
 )
@@ -159,40 +199,55 @@ def test_every_way_to_train_finds_the_planted_labels(changes):
 
 def test_few_labels_have_a_classifier_each_as_one_vs_all_and_more_have_a_tree():
     data = planted(texts=90, labels=9)
-    exact = {"linear": EXACT}
-    flat = xmtc.train("xr_transformer", data, quick(**FROZEN, **exact, flat_up_to=9))
+    exact = {"ranker": {"type": "one_vs_all", "weight_type": "float32"}}
+    flat = xmtc.train("xr_transformer", data, quick(**FROZEN, **exact))
     assert [forest.tree.depth for forest in flat.forests] == [1]
     rows = flat.encode(data.texts)
-    alone = flat_forest(*train_one_vs_all(rows, data.relevant, flat.config.flat_svm), "int8")
+    alone = flat_forest(*train_one_vs_all(rows, data.relevant, flat.config.ranker.svm))
     expected = alone.rank(rows, 9, score="label")
     found = flat.rank(data.texts, 9)
     assert (found.labels == expected.labels).all()
     assert np.allclose(found.scores, expected.scores, atol=1e-5)
-    small_leaves = {"linear": {"tree": {"max_leaf": 3}}}
-    deep = xmtc.train("xr_transformer", data, quick(**FROZEN, **small_leaves, flat_up_to=8))
+    small_leaves = {"ranker": {"type": "tree", "tree": {"max_leaf": 3}}}
+    deep = xmtc.train("xr_transformer", data, quick(**FROZEN, **small_leaves))
     assert deep.forests[0].tree.depth > 1
 
 
-def test_settings_that_do_nothing_are_said_and_a_flat_model_with_them_is_loaded(caplog, tmp_path):
-    data = planted(texts=60, labels=6)
-    trees = {
-        "trees": 3,
-        "published": {"score": "probability", "search": "exact"},
-        "svm": {"cost": 2.0},
-    }
-    model = xmtc.train("xr_transformer", data, quick(**FROZEN, linear=trees))
-    for name in ("linear.trees", "linear.score", "linear.search", "linear.svm", "flat_up_to=5000"):
-        assert name in caplog.text
-    xmtc.save(model, tmp_path / "flat")
-    again = xmtc.load(tmp_path / "flat")
-    assert len(again.forests) == 1
-    assert (again.rank(data.texts, 3).labels == model.rank(data.texts, 3).labels).all()
-    caplog.clear()
-    xmtc.train("xr_transformer", data, quick(**FROZEN, **IN_TREES, flat_svm={"cost": 2.0}))
-    assert "flat_svm is not used for ranking: 6 labels are ranked by a tree" in caplog.text
-    caplog.clear()
-    xmtc.train("xr_transformer", data, quick(**FROZEN))
-    assert caplog.text == ""
+@pytest.mark.parametrize("most", [8, 9])
+def test_without_a_choice_the_number_of_labels_selects_the_ranker(most, tmp_path):
+    data = planted(texts=90, labels=9)
+    model = xmtc.train("xr_transformer", data, quick(**FROZEN, max_flat_labels=most))
+    assert model.config.ranker is None
+    assert xr_transformer.is_flat(model.config, 9) == (most == 9)
+    named = {"ranker": {"type": "one_vs_all" if most == 9 else "tree"}}
+    expected = xmtc.train("xr_transformer", data, quick(**FROZEN, **named)).rank(data.texts, 3)
+    xmtc.save(model, tmp_path / "model")
+    for found in (model.rank(data.texts, 3), xmtc.load(tmp_path / "model").rank(data.texts, 3)):
+        assert (found.labels == expected.labels).all()
+        assert (found.scores == expected.scores).all()
+
+
+def test_settings_without_effect_are_reported():
+    config = from_dict(xr_transformer.Config, {**FROZEN, "dropout": 0.2, "levels": {"beam": 9}})
+    reason = "has no effect: training.epochs=0: the encoder is not fine-tuned"
+    assert list(without_effect(config)) == [f"dropout {reason}", f"levels {reason}"]
+    config = from_dict(xr_transformer.Config, {"ranker": "tree", "max_flat_labels": 9})
+    assert list(without_effect(config)) == ["max_flat_labels has no effect: the ranker is set"]
+    assert not list(without_effect(xr_transformer.Config()))
+
+
+def test_features_of_the_same_texts_are_made_once(monkeypatch):
+    calls = []
+    learn = xr_transformer.tfidf.learn
+    pifa = xr_transformer.pifa
+    monkeypatch.setattr(
+        xr_transformer.tfidf, "learn", lambda *given: calls.append("tfidf") or learn(*given)
+    )
+    monkeypatch.setattr(xr_transformer, "pifa", lambda *given: calls.append("pifa") or pifa(*given))
+    monkeypatch.setattr(linear_tree.label_features, "pifa", lambda *_: 1 / 0)
+    weighted = {"ranker": {"type": "tree", "published": {"vectors": "pifa_weighted"}}}
+    xmtc.train("xr_transformer", planted(texts=60, labels=8), quick(**weighted))
+    assert calls == ["tfidf", "pifa"]
 
 
 def test_a_tree_that_is_given_is_used_however_few_labels_there_are(tmp_path):
@@ -201,7 +256,8 @@ def test_a_tree_that_is_given_is_used_however_few_labels_there_are(tmp_path):
     above.write_text(
         "".join(f"{name}\tgroup {place % 2}\n" for place, name in enumerate(data.labels.names))
     )
-    model = xmtc.train("xr_transformer", data, quick(**FROZEN, linear={"parents": str(above)}))
+    ranker = {"ranker": {"type": "tree", "parents": str(above)}}
+    model = xmtc.train("xr_transformer", data, quick(**FROZEN, **ranker))
     assert model.forests[0].tree.depth == 2
 
 
@@ -212,28 +268,16 @@ def test_labels_without_texts_are_a_clear_no():
     assert scores["x"] < 0.5
 
 
-def test_vectors_of_a_taught_encoder_serve_another_ranker_too():
+def test_another_ranker_reuses_a_fine_tuned_encoder():
     data = planted(texts=60, labels=8)
     keys = {
         xr_transformer._key(data, resolve("xr_transformer", quick(**changes))[1])
-        for changes in ({}, IN_TREES, {"flat_svm": {"cost": 3.0}})
+        for changes in ({}, IN_TREES, {"ranker": {"type": "one_vs_all", "svm": {"cost": 3.0}}})
     }
     assert len(keys) == 1
 
 
-def test_a_model_of_before_there_was_a_choice_keeps_its_tree():
-    data = planted(texts=60, labels=8)
-    made = xmtc.train("xr_transformer", data, quick(**FROZEN, **IN_TREES))
-    parts = made.to_parts()
-    before = {name: value for name, value in parts.settings.items() if "flat" not in name}
-    again = xr_transformer.XRTransformer.from_parts(replace(parts, settings=before))
-    assert again.config.flat_up_to == 0
-    expected, found = (model.rank(data.texts, 5) for model in (made, again))
-    assert (found.labels == expected.labels).all()
-    assert (found.scores == expected.scores).all()
-
-
-def test_a_frozen_encoder_stays_as_it_was_made_and_a_taught_one_changes():
+def test_a_frozen_encoder_stays_as_it_was_made_and_a_fine_tuned_one_changes():
     from xmtc.neural.encoders.make import make_encoder
 
     config = resolve("xr_transformer", quick())[1]
@@ -244,8 +288,8 @@ def test_a_frozen_encoder_stays_as_it_was_made_and_a_taught_one_changes():
         assert all(torch.equal(before[name], after[name]) for name in before) == same
 
 
-class Asked:
-    """An encoder whose vectors say what words do not."""
+class YesOrNo:
+    """An encoder whose vectors hold what words do not."""
 
     dim = 2
 
@@ -257,14 +301,14 @@ class Asked:
 
 
 def test_dense_columns_are_read_however_many_words_a_text_has():
-    """Of a text with more words than are kept, and of a label with more words than describe it."""
+    """Of a text with more words than max_terms, and of a label with more than its own limit."""
     texts = [
         f"{answer}{' '.join(f'w{i}x{j}' for j in range(120))}"
         for i in range(40)
         for answer in ("", "yes")
     ]
     data = xmtc.Dataset.of(texts, [["odd" if place % 2 else "even"] for place in range(80)])
-    encoder = Asked()
+    encoder = YesOrNo()
     config = xr_transformer.Config()
     model = xr_transformer.of_vectors(data, encoder, encoder.encode(texts), config)
     assert xmtc.predict(model, ["unknown", "unknown yes"], k=1) == [
@@ -274,7 +318,7 @@ def test_dense_columns_are_read_however_many_words_a_text_has():
 
 
 @pytest.mark.parametrize("ranker", [{}, IN_TREES], ids=["flat", "tree"])
-def test_the_encoder_speaks_as_one_in_explanations(ranker):
+def test_the_whole_vector_is_one_term_of_explanations(ranker):
     model = xmtc.train("xr_transformer", planted(), quick(**FROZEN, **ranker))
     (first, *_) = xmtc.explain(model, "sign3a sign3b", k=1)
     assert first.label == "label 0003"
@@ -292,7 +336,8 @@ class Killed(Exception):
 
 def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
     data = planted()
-    settings = quick(training={"checkpoint_seconds": 0})
+    settings = quick()
+    monkeypatch.setenv("XMTC_CHECKPOINT_SECONDS", "0")
     whole = xmtc.train("xr_transformer", data, settings).rank(data.texts, 5)
     real = loop.Training._step
     steps = []
@@ -304,24 +349,24 @@ def test_a_killed_training_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
             raise Killed
 
     monkeypatch.setattr(loop.Training, "_step", until_killed)
-    with run.kept_in(tmp_path / "run"):
-        for _ in range(2):
-            with pytest.raises(Killed):
-                xmtc.train("xr_transformer", data, settings)
-        done = len(steps)
-        again = xmtc.train("xr_transformer", data, settings).rank(data.texts, 5)
-        total = len(steps)
-        xmtc.train("xr_transformer", data, settings)
+    run = tmp_path / "run"
+    for _ in range(2):
+        with pytest.raises(Killed):
+            xmtc.train("xr_transformer", data, settings, run=run)
+    done = len(steps)
+    again = xmtc.train("xr_transformer", data, settings, run=run).rank(data.texts, 5)
+    total = len(steps)
+    xmtc.train("xr_transformer", data, settings, run=run)
     assert done == 9 < total == len(steps)  # what is done is not done again
     assert (again.scores == whole.scores).all()
 
 
 def test_a_killed_reading_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(head_warmup, "BLOCK", 50)
+    monkeypatch.setattr(vectors, "BLOCK", 50)
     data = planted()
     settings = quick(**FROZEN)
     whole = xmtc.train("xr_transformer", data, settings).rank(data.texts, 5)
-    real = head_warmup._read
+    real = vectors._read
     read = []
 
     def until_killed(source, rows):
@@ -330,11 +375,11 @@ def test_a_killed_reading_goes_on(tmp_path, monkeypatch):
             raise Killed
         return real(source, rows)
 
-    monkeypatch.setattr(head_warmup, "_read", until_killed)
-    with run.kept_in(tmp_path / "run"):
-        with pytest.raises(Killed):
-            xmtc.train("xr_transformer", data, settings)
-        again = xmtc.train("xr_transformer", data, settings).rank(data.texts, 5)
+    monkeypatch.setattr(vectors, "_read", until_killed)
+    run = tmp_path / "run"
+    with pytest.raises(Killed):
+        xmtc.train("xr_transformer", data, settings, run=run)
+    again = xmtc.train("xr_transformer", data, settings, run=run).rank(data.texts, 5)
     assert read[:4] == [0, 50, 100, 100]
     assert len(read) == len(data) // 50 + 1
     assert (again.labels == whole.labels).all()
@@ -358,10 +403,11 @@ def test_a_folder_whose_trees_do_not_fit_the_encoder_is_refused(ranker):
     ("changes", "message"),
     [
         ({"vector_weight": 0}, "linear_tree"),
-        ({"shares": []}, "shares"),
-        ({"training": training(warmup_epochs=1)}, "linear classifiers"),
-        ({"levels": {"method": "random"}}, "balanced"),
-        ({"flat_up_to": -1}, "0 or more"),
+        ({"levels": {"epoch_shares": []}}, "one number per level"),
+        ({"training": {"head": {"warmup_epochs": 1}}}, "linear classifiers"),
+        ({"training": {"averaging": {"from_epoch": 1}}}, "each level has epochs of its own"),
+        ({"levels": {"arity": 3}}, "power of 2"),
+        ({"max_flat_labels": -1}, "0 or more"),
     ],
 )
 def test_impossible_settings_say_what_to_do(changes, message):
@@ -380,12 +426,7 @@ def test_what_the_bundled_encoder_knows_helps_the_words():
     assert figures[0] > figures[1]
 
 
-def test_held_out_texts_choose_the_best_moment_and_are_then_learned_too():
+def test_held_out_texts_select_the_best_epoch_and_join_the_training_set():
     data = planted(texts=60, labels=8)
     model = xmtc.train("xr_transformer", data, quick(training={"validation": 0.3}))
     assert model.words.feature_count == xmtc.train("linear_tree", data).encoder.feature_count
-
-
-def test_settings_that_levels_have_no_use_for_are_refused():
-    with pytest.raises(xmtc.ConfigError, match="each level has epochs of its own"):
-        xr_transformer.Config(training=training_config(epochs=3, from_epoch=1))

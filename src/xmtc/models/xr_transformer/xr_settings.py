@@ -1,0 +1,122 @@
+"""Settings of xr_transformer: the encoder, its training level by level, and the ranker after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xmtc.core.config import group, setting
+from xmtc.core.errors import require
+from xmtc.models import linear_tree, one_vs_all
+from xmtc.neural.settings import Encoder, HeadConfig, Pretrained, TrainingConfig
+
+
+@dataclass(frozen=True)
+class LevelConfig:
+    """The balanced label tree on whose levels the encoder is fine-tuned, from coarse to fine."""
+
+    arity: int = setting(16, "children of a node; a power of 2")
+    max_leaf: int = setting(16, "labels in a cluster at most")
+    max_nodes: int = setting(32_768, "nodes of a level at most; finer levels are left out")
+    epoch_shares: tuple[float, ...] = setting(
+        (3.0, 4.0, 6.0), "epochs of each level, as shares; further levels have the last one"
+    )
+    beam: int = setting(5, "beam width: nodes whose children are a text's candidates below")
+
+    def __post_init__(self) -> None:
+        power = self.arity >= 2 and self.arity & (self.arity - 1) == 0
+        require(power, "arity", self.arity, "must be a power of 2, at least 2")
+        shares = self.epoch_shares
+        sound = bool(shares) and min(shares) >= 0 and sum(shares) > 0
+        expected = "expected one number per level, none below 0 and not all 0"
+        require(sound, "epoch_shares", shares, expected)
+        for name in ("max_leaf", "max_nodes", "beam"):
+            require(getattr(self, name) >= 1, name, getattr(self, name), "must be at least 1")
+
+
+@dataclass(frozen=True)
+class TreeRanker(linear_tree.Config):
+    """Label trees with linear classifiers, with the settings of linear_tree."""
+
+    TYPE: ClassVar[str] = "tree"
+
+
+@dataclass(frozen=True)
+class OneVsAllRanker(one_vs_all.Config):
+    """One linear classifier per label, with the settings of one_vs_all."""
+
+    TYPE: ClassVar[str] = "one_vs_all"
+    max_terms: int | None = setting(96, "terms of a text at most, the heaviest (None: all)")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        terms = self.max_terms
+        require(terms is None or terms >= 1, "max_terms", terms, "must be at least 1, or none")
+
+    def as_tree(self) -> TreeRanker:
+        """Settings of a tree without levels above the labels."""
+        return TreeRanker(
+            text=self.text,
+            max_terms=self.max_terms,
+            weight_type=self.weight_type,
+            seed=self.seed,
+            published=linear_tree.PublishedLinearTree(score="label"),
+        )
+
+
+@dataclass(frozen=True)
+class Config:
+    """Linear classifiers over words and an encoder's vectors; training.epochs=0 is the fastest."""
+
+    encoder: Encoder = group(Pretrained)
+    training: TrainingConfig = group(lambda: TrainingConfig(head=HeadConfig(warmup_epochs=0)))
+    dropout: float = setting(0.1, "dropout of the text vector")
+    levels: LevelConfig = group(LevelConfig)
+    vector_weight: float = setting(0.7, "length of the encoder's vector; that of the words is 1")
+    max_flat_labels: int = setting(5_000, "labels up to which the ranker is one_vs_all by default")
+    ranker: TreeRanker | OneVsAllRanker | None = group(
+        None, "ranker: tree or one_vs_all (None: by max_flat_labels, with default settings)"
+    )
+
+    def __post_init__(self) -> None:
+        require(0 <= self.dropout < 1, "dropout", self.dropout, "must lie between 0 and 1")
+        labels = self.max_flat_labels
+        require(labels >= 0, "max_flat_labels", labels, "must be 0 or more")
+        expected = "must be above 0, at most 1000; without an encoder, train linear_tree"
+        require(0 < self.vector_weight <= 1000, "vector_weight", self.vector_weight, expected)
+        training = self.training
+        epochs = training.head.warmup_epochs
+        expected = "must be 0: output layers begin as linear classifiers here"
+        require(epochs == 0, "training.head.warmup_epochs", epochs, expected)
+        expected = "expected none: each level has epochs of its own; set averaging=none"
+        require(training.averaging is None, "training.averaging", training.averaging, expected)
+        shards = training.published.shard_labels
+        expected = "output layers are small here and are not sharded"
+        require(not shards, "training.published.shard_labels", shards, expected)
+
+    def without_effect(self) -> Iterator[tuple[str, str]]:
+        """Settings that do nothing in this combination, and why."""
+        usual = Config()
+        if self.ranker is not None and self.max_flat_labels != usual.max_flat_labels:
+            yield "max_flat_labels", "the ranker is set"
+        if self.training.epochs == 0:
+            for name in ("dropout", "levels"):
+                if getattr(self, name) != getattr(usual, name):
+                    yield name, "training.epochs=0: the encoder is not fine-tuned"
+
+    def ranker_for(self, labels: int) -> TreeRanker | OneVsAllRanker:
+        """The ranker of so many labels."""
+        if self.ranker is not None:
+            return self.ranker
+        return OneVsAllRanker() if 0 < labels <= self.max_flat_labels else TreeRanker()
+
+    @property
+    def tree_ranker(self) -> TreeRanker:
+        """The classifiers that also prepare each level's training."""
+        return self.ranker if isinstance(self.ranker, TreeRanker) else TreeRanker()
+
+    @property
+    def any_ranker(self) -> TreeRanker | OneVsAllRanker:
+        """The ranker, as far as it does not depend on the number of labels."""
+        return self.ranker or TreeRanker()
