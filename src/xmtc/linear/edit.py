@@ -107,7 +107,7 @@ def _changed(
         node = forest.first_leaf + leaf
         chunks[node] = change(leaf, chunks[node])
     tree = LabelTree((*forest.tree.parents[:-1], parents.astype(np.int32)))
-    return forest_of(tree, chunks, forest.feature_count)
+    return forest_of(tree, chunks, forest.feature_count, forest.weight_type)
 
 
 def _leaves_for(forest: Forest, texts: Csr, relevant: Csr, beam: int) -> Array:

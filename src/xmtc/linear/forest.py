@@ -131,6 +131,11 @@ class Forest:
         chunks = [self.chunk(node) for node in range(self.inner_nodes)]
         return forest_of(self.tree, chunks, self.feature_count, "int8")
 
+    @property
+    def weight_type(self) -> WeightType:
+        """The type of the stored weights."""
+        return "int8" if self.entry_value.dtype == np.int8 else "float32"
+
     @cached_property
     def child_start(self) -> Longs:
         """(inner nodes + 1,) the number of each node's first child."""

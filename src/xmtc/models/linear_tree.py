@@ -277,8 +277,3 @@ def forests_from(parts: Parts, config: Config, features: int) -> tuple[Forest, .
         read_forest(parts, f"tree{place}", depth, features, len(parts.labels))
         for place, depth in enumerate(depths)
     )
-
-
-def in_weight_type(config: Config, forests: Iterable[Forest]) -> tuple[Forest, ...]:
-    """The forests with their weights in the type that is set."""
-    return tuple(forest.as_int8() if config.weight_type == "int8" else forest for forest in forests)

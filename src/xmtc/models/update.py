@@ -31,7 +31,7 @@ from xmtc.linear.edit import with_labels, with_old_labels, with_places, without_
 from xmtc.linear.nodes import retrain_forest
 from xmtc.models import gudn
 from xmtc.models.gudn import Gudn
-from xmtc.models.linear_tree import LinearTree, forest_config, in_weight_type
+from xmtc.models.linear_tree import LinearTree, forest_config
 from xmtc.text import tfidf
 from xmtc.text.top_terms import top_terms
 
@@ -64,12 +64,9 @@ def add_labels(
     by_text = label_counts(relevant) == 0
     features, relevant = _examples(model, examples, relevant, by_text, texts, new)
     config = model.config
-    forests = in_weight_type(
-        config,
-        (
-            with_labels(forest, features, relevant, by_text, config.svm, config.beam)
-            for forest in model.forests
-        ),
+    forests = tuple(
+        with_labels(forest, features, relevant, by_text, config.svm, config.beam)
+        for forest in model.forests
     )
     return replace(model, forests=forests, labels=labels, trained_on=seen)
 
@@ -107,10 +104,9 @@ def remove_labels(model: Model, names: Iterable[str]) -> LinearTree:
     if not stays.any():
         raise DataError("that would remove all labels; a model needs at least one.")
     counts = tree.trained_on.label_counts[stays]
-    forests = (without_labels(forest, stays) for forest in tree.forests)
     return replace(
         tree,
-        forests=in_weight_type(tree.config, forests),
+        forests=tuple(without_labels(forest, stays) for forest in tree.forests),
         labels=tree.labels.only(stays),
         trained_on=replace(tree.trained_on, label_counts=counts),
     )
@@ -138,17 +134,16 @@ def update(model: Model, old: Dataset, new: Dataset) -> LinearTree:
     relevant = as_csr(sp.vstack(known))
     features = as_csr(sp.vstack([_features(tree, part.inputs) for part in (old, new)]))
     fresh = np.arange(relevant.shape[0]) >= len(old)
-    config = tree.config
+    how = forest_config(tree.config)
     forests = tuple(
-        retrain_forest(forest, features, relevant, forest_config(config), fresh)
-        for forest in tree.forests
+        retrain_forest(forest, features, relevant, how, fresh) for forest in tree.forests
     )
     counts = label_counts(relevant)
     known_better = (counts == 0) | (counts < tree.trained_on.label_counts)
     if known_better.any():
         counts = np.maximum(counts, tree.trained_on.label_counts)
         pairs = zip(forests, tree.forests, strict=True)
-        forests = in_weight_type(config, (with_old_labels(*pair, known_better) for pair in pairs))
+        forests = tuple(with_old_labels(*pair, known_better) for pair in pairs)
     return replace(tree, forests=forests, trained_on=TrainedOn(relevant.shape[0], counts))
 
 
@@ -163,11 +158,11 @@ def _with_places(tree: LinearTree, new: Dataset, names: tuple[str, ...]) -> Line
     relevant = _new_columns(new, tree.labels, len(names))
     _warn_of_unknown(features, relevant, names)
     beam = tree.config.beam
-    forests = (with_places(forest, features, relevant, beam) for forest in tree.forests)
+    forests = tuple(with_places(forest, features, relevant, beam) for forest in tree.forests)
     counts = np.concatenate([tree.trained_on.label_counts, np.zeros(len(names), np.int64)])
     return replace(
         tree,
-        forests=in_weight_type(tree.config, forests),
+        forests=forests,
         labels=tree.labels.extended_by(names),
         trained_on=replace(tree.trained_on, label_counts=counts),
     )
