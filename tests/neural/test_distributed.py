@@ -19,7 +19,6 @@ from xmtc.core.config import merged
 PROGRAM = """
 import json, sys
 import xmtc
-from xmtc.core import run
 from xmtc.core.config import merged
 from xmtc.data.planted import planted
 from xmtc.models import lightxml
@@ -33,14 +32,14 @@ if chunk:
 real = loop.Training._step
 def watched(self, *rest):
     real(self, *rest)
-    if self.progress.step == kill_at:
+    if self.state.step == kill_at:
         sys.exit(9)
     watched.training = self
 loop.Training._step = watched
 model = xmtc.train("lightxml", planted(texts=33), settings, run=folder)
 held = {id(p) for p in watched.training.net.head.parameters()}
 state = [value for optimizer in (*watched.training.optimizer.optimizers,
-                                 *watched.training.optimizer.at_once)
+                                 *watched.training.optimizer.in_backward)
          for p, known in optimizer.state.items() if id(p) in held
          for value in known.values() if hasattr(value, "numel") and value.ndim]
 head = sum(p.numel() for p in watched.training.net.head.parameters())

@@ -323,10 +323,10 @@ def test_shut_gates_are_not_opened():
 
 def test_the_slanted_triangle_falls_from_the_first_step():
     """Specification 8.7."""
-    rates = SCHEDULES["slanted"](100, 0)
+    rates = SCHEDULES["linear"](100, 0)
     found = [2e-3 * rates(step) for step in (0, 1, 50, 99, 100)]
     assert found == pytest.approx([2e-3, 1.98e-3, 1e-3, 2e-5, 0.0])
-    rates = SCHEDULES["slanted"](100, 10)
+    rates = SCHEDULES["linear"](100, 10)
     found = [2e-3 * rates(step) for step in (0, 1, 5, 10, 50, 55, 99, 100)]
     expected = [0, 2e-4, 1e-3, 2e-3, 1.1111e-3, 1e-3, 2.2222e-5, 0]
     assert found == pytest.approx(expected, abs=1e-7)
