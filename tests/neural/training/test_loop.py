@@ -154,7 +154,8 @@ def test_on_a_plateau_rates_fall_to_a_tenth_and_then_to_a_hundredth(monkeypatch)
 
 
 def test_an_unknown_metric_is_an_error_that_lists_the_known():
-    with pytest.raises(xmtc.ConfigError, match=r"metric='P@1' is not measured here\. Available: P@5"):
+    message = r"metric='P@1' is not measured here\. Available: P@5"
+    with pytest.raises(xmtc.ConfigError, match=message):
         fitted(Toy(metrics=[1.0]), metric="P@1")
 
 
