@@ -1,53 +1,69 @@
-"""Records: a run's figures with all that is needed to judge them and to run it again."""
+"""Records: a run's figures with all that is needed to judge them and to run it again.
+
+One line of JSON per run in `records/EXPERIMENT.jsonl`, only ever appended. A record names data
+sets, never a folder of the machine.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields, is_dataclass
 from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from benchmarks import processor
-from benchmarks.kit import ROOT, Claim, Measurement, Options
+import psutil
 
-RESULTS = ROOT / "benchmarks" / "records"
+from benchmarks import cpu
+from benchmarks.experiment import ROOT, Experiment, Options, Result, Rows
+
+RECORDS = ROOT / "benchmarks" / "records"
 Record = dict[str, Any]
 PACKAGES = ("xmtc", "numpy", "scipy", "numba", "scikit-learn", "torch", "transformers")
 
 
-def about_the_run(name: str, options: Options, settings: dict[str, Any]) -> dict[str, Any]:
+def about_the_run(experiment: Experiment, options: Options, command: Sequence[str]) -> Record:
     """Everything that is known before the measuring begins."""
     return {
-        "benchmark": name,
+        "benchmark": experiment.name,
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         **source(),
         "machine": machine(),
         "load_before": load(),
         "versions": versions(),
         "seed": options.seed,
-        "settings": settings,
-        "options": {key: _plain(value) for key, value in asdict(options).items()},
-        "command": shlex.join(["python", *sys.argv]),
+        "settings": {
+            "systems": {key: plain(system) for key, system in experiment.systems.items()},
+            "remarks": list(experiment.remarks),
+        },
+        "options": {key: value for key, value in asdict(options).items() if key != "work"},
+        "command": shlex.join(["python", "-m", "benchmarks", *command]),
     }
 
 
-def append(
-    path: Path, about: dict[str, Any], measured: Sequence[Measurement], claims: Sequence[Claim]
-) -> None:
+def plain(value: Any) -> Any:
+    """A system as JSON: its settings, without functions."""
+    if is_dataclass(value) and not isinstance(value, type):
+        every = {each.name: getattr(value, each.name) for each in fields(value)}
+        return {name: plain(each) for name, each in every.items() if not callable(each)}
+    if isinstance(value, Mapping):
+        return {name: plain(each) for name, each in value.items()}
+    return [plain(each) for each in value] if isinstance(value, tuple | list) else value
+
+
+def append(path: Path, about: Record, rows: Rows, claims: Sequence[Result]) -> None:
     """One more line; earlier lines are never touched."""
     record = {
         **about,
         "load_after": load(),
-        "measurements": list(measured),
+        "measurements": list(rows),
         "claims": [claim._asdict() for claim in claims],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -55,32 +71,28 @@ def append(
         file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def records(name: str, results: Path = RESULTS) -> list[Record]:
-    """Those that are fit to be shown, from a clean commit and whole data sets, the newest first."""
-    path = results / f"{name}.jsonl"
+def records(name: str, folder: Path = RECORDS) -> list[Record]:
+    """Those that may be shown, from a clean commit and whole data sets, the newest first."""
+    path = folder / f"{name}.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     found: list[Record] = [json.loads(line) for line in lines]
     return [row for row in found[::-1] if not row["dirty"] and row["options"]["subset"] is None]
 
 
 def source() -> dict[str, Any]:
-    """The commit, whether anything differed from it, and a fingerprint of what really ran."""
+    """The commit, and whether anything differed from it."""
     changes = _git("status", "--porcelain", "--", ".", ":!benchmarks/records")
-    return {
-        "commit": _git("rev-parse", "HEAD") or "unknown",
-        "dirty": changes != "",
-        "source_sha256": _fingerprint(ROOT / "src" / "xmtc"),
-    }
+    return {"commit": _git("rev-parse", "HEAD") or "unknown", "dirty": changes != ""}
 
 
 def machine() -> dict[str, Any]:
-    """Processor, what neural systems multiply in on it, usable cores, memory."""
+    """Processor, precision of neural systems on it, usable cores, memory."""
     affinity = getattr(os, "sched_getaffinity", None)
     return {
-        "cpu": processor.name(),
-        "precision": processor.PRECISION,
+        "cpu": cpu.name(),
+        "precision": cpu.precision(),
         "cores": len(affinity(0)) if affinity else os.cpu_count(),
-        "ram_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
+        "ram_gb": round(psutil.virtual_memory().total / 1e9, 1),
     }
 
 
@@ -102,18 +114,11 @@ def _version(package: str) -> str:
 
 
 def _git(*arguments: str) -> str:
-    answer = subprocess.run(
-        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    command = ["git", *arguments]
+    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return answer.stdout.strip()
 
 
-def _fingerprint(folder: Path) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
-
-
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, Path) else value
+def say(text: str) -> None:
+    """Tell what happens now; standard output is for results."""
+    print(f"  {text}", file=sys.stderr, flush=True)

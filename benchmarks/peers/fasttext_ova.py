@@ -1,4 +1,4 @@
-"""fastText, asked by `quality linear_tree` and `quality results`; in the environment of `fasttext`.
+"""fastText, a linear peer; in the environment of `fasttext`.
 
 It reads raw text, texts.json in the task's folder, and not the TF-IDF features of the others.
 """
@@ -17,7 +17,7 @@ import fasttext  # type: ignore[import-not-found]
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.peers.at_work import System, Task, csr_of_pairs, serve
+from benchmarks.peers.runner import Adapter, Task, csr_of_pairs, serve
 
 # Of its tutorial on texts with several labels.
 SETTINGS = {"epoch": 25, "wordNgrams": 2, "bucket": 200_000, "dim": 50}
@@ -27,7 +27,7 @@ OVA_UP_TO = 20_000  # labels; a step with one-vs-all costs as much as there are 
 LABEL = "__label__"
 
 
-class FastText(System):
+class FastText(Adapter):
     """One-vs-all, its loss for several labels; with very many labels hierarchical softmax."""
 
     version = f"fasttext {metadata.version('fasttext-numpy2-wheel')}"

@@ -1,4 +1,4 @@
-"""A plain Hugging Face Trainer, asked by `speed neural_training`; in the environment `trainer`.
+"""A plain Hugging Face Trainer, asked by `speed_neural_training`; in the environment `trainer`.
 
 Random batches, padded to the longest text of the batch; an encoder of which all layers learn, the
 mean of its states, one linear layer over all labels, binary cross-entropy.

@@ -1,4 +1,4 @@
-"""libmultilabel's tree, asked by `quality linear_tree`; in the environment of `libmultilabel`."""
+"""libmultilabel's tree, a linear peer; in the environment of `libmultilabel`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from libmultilabel import linear  # type: ignore[import-not-found]
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.peers.at_work import System, Task, best, in_blocks, serve
+from benchmarks.peers.runner import Adapter, Task, best, in_blocks, serve
 
 TEXTS_PER_BLOCK = 256  # its answers are dense: (texts, labels and clusters) of float64
 
 
-class Libmultilabel(System):
+class Libmultilabel(Adapter):
     """Settings as they come."""
 
     version = f"libmultilabel {metadata.version('libmultilabel')}"

@@ -1,4 +1,4 @@
-"""napkinXC's metrics of a ranking, asked by `quality metrics_check`; in the env. of `napkinxc`."""
+"""napkinXC's metrics of a ranking, asked by `quality_metrics_check`; in the env. of `napkinxc`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""napkinXC's PLT, asked by `quality linear_tree`; in the environment of `napkinxc`."""
+"""napkinXC's PLT, a linear peer; in the environment of `napkinxc`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 from napkinxc.models import PLT  # type: ignore[import-not-found]
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.peers.at_work import System, Task, csr_of_pairs, serve
+from benchmarks.peers.runner import Adapter, Task, csr_of_pairs, serve
 
 
-class Napkinxc(System):
+class Napkinxc(Adapter):
     """Settings as they come. It writes its model while it trains, so `save` only moves it."""
 
     version = f"napkinxc {metadata.version('napkinxc')}"

@@ -1,6 +1,6 @@
-"""omikuji, asked by `quality linear_tree`; in the environment of `omikuji`.
+"""omikuji, a linear peer; in the environment of `omikuji`.
 
-It trains from a text file, X.txt in the task's folder, and ranks one text per call.
+It trains from a text file and ranks one text per call.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from omikuji import Model, _ThreadPoolHandle  # type: ignore[import-not-found]
 from omikuji._libomikuji import ffi, lib  # type: ignore[import-not-found]
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.peers.at_work import System, Task, csr_of_pairs, serve
+from benchmarks.peers.runner import Adapter, Task, csr_of_pairs, serve
 
 DENSE_FROM = 0.1  # what its own command line does before it ranks
 MODES: dict[str, dict[str, Any]] = {
@@ -24,7 +24,7 @@ MODES: dict[str, dict[str, Any]] = {
 }
 
 
-class Omikuji(System):
+class Omikuji(Adapter):
     """Settings of its README. Its file is read before the clock starts, as others have X given."""
 
     version = f"omikuji {metadata.version('omikuji')}"
@@ -34,7 +34,10 @@ class Omikuji(System):
 
     def load(self, task: Task) -> Any:
         pool = _ThreadPoolHandle(task.threads)
-        data = lib.load_omikuji_data_set(f"{task.folder}/X.txt".encode(), pool.ptr)
+        path = Path(task.folder) / "X.txt"
+        if not path.exists():
+            write_svmlight(path, task.matrix("X"), task.matrix("Y"))
+        data = lib.load_omikuji_data_set(str(path).encode(), pool.ptr)
         return ffi.gc(data, lib.free_omikuji_data_set), pool
 
     def fit(self, data: Any, task: Task) -> Any:
@@ -68,6 +71,18 @@ class Omikuji(System):
 
     def rank_one(self, model: Any, one: Any, task: Task) -> Any:
         return model.predict(one, top_k=task.k)
+
+
+def write_svmlight(path: Path, features: Any, relevant: Any) -> None:
+    """The file that it trains from: a header, then labels and features of each text."""
+    with path.open("w", encoding="ascii") as file:
+        print(*features.shape, relevant.shape[1], file=file)
+        for row in range(features.shape[0]):
+            labels = relevant.indices[relevant.indptr[row] : relevant.indptr[row + 1]]
+            entries = slice(features.indptr[row], features.indptr[row + 1])
+            pairs = zip(features.indices[entries], features.data[entries], strict=True)
+            terms = [f"{column}:{weight:.6g}" for column, weight in pairs]
+            print(",".join(map(str, labels)), *terms, file=file)
 
 
 if __name__ == "__main__":

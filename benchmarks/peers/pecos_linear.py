@@ -1,4 +1,4 @@
-"""PECOS's XR-Linear, asked by `quality linear_tree`; in the environment of `pecos`."""
+"""PECOS's XR-Linear, a linear peer; in the environment of `pecos`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pecos.xmc import Indexer, LabelEmbeddingFactory  # type: ignore[import-not-
 from pecos.xmc.xlinear.model import XLinearModel  # type: ignore[import-not-found]
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.peers.at_work import System, Task, serve
+from benchmarks.peers.runner import Adapter, Task, serve
 
 
-class Pecos(System):
+class Pecos(Adapter):
     """Recommended settings, teacher forcing negatives; several trees are averaged by its own
     ensembler, each giving twice as many labels as asked for."""
 

@@ -1,4 +1,4 @@
-"""PECOS's C++ TF-IDF, asked by `speed tfidf`; runs in the environment of the peer `pecos`.
+"""PECOS's C++ TF-IDF, asked by `speed_tfidf`; runs in the environment of the peer `pecos`.
 
 Usage: pecos_tfidf.py CONFIG FILE...; each file holds one text per line. A question names a file
 by its number and the threads. Texts are handed over as a list: reading them from a file, which

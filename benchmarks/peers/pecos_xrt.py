@@ -1,4 +1,4 @@
-"""PECOS's XR-Transformer, asked by `quality lightxml`; in the environment of `pecos`.
+"""PECOS's XR-Transformer, asked by `quality_results`; in the environment of `pecos`.
 
 A question names a folder with X.npz, Y.npz, T.npz, texts.json and the encoder, and the minutes
 that training may take: a probe measures how long a step and the rest take, and the steps that fit
@@ -33,9 +33,8 @@ from pecos.xmc.xtransformer.module import (  # type: ignore[import-not-found]
 )
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.kit import timed
-from benchmarks.peers.at_work import batches, by_batch, environment, latency
-from benchmarks.process import OOM, forget_peak, megabytes_in, peak
+from benchmarks.limits import OOM, megabytes_in, peak, reset_peak, timed
+from benchmarks.peers.runner import environment, latency
 
 BATCH = 32
 PROBE_TEXTS = 320
@@ -71,7 +70,7 @@ def measure(task: dict[str, Any]) -> dict[str, Any]:
     params = settings(task)
     levels, embedded, plan = planned(task, texts, features, relevant, params)
     params = settings(task, levels, inherit=not embedded)
-    forget_peak()
+    reset_peak()
     model, fit = timed(lambda: train(texts, features, relevant, params))
     memory = peak()
     with tempfile.TemporaryDirectory(dir=task["folder"]) as place:
@@ -88,8 +87,6 @@ def measure(task: dict[str, Any]) -> dict[str, Any]:
     )
     pairs = [(asked[row], rows[row : row + 1]) for row in range(min(1000, len(asked)))]
     single = latency(lambda pair: rank(model, [pair[0]], pair[1], task), pairs)
-    parts = list(zip(batches(asked), batches(rows), strict=True))
-    many = by_batch(lambda part: rank(model, part[0], part[1], task), parts, len(asked))
     return {
         "train_texts": len(texts),
         "labels": relevant.shape[1],
@@ -99,7 +96,6 @@ def measure(task: dict[str, Any]) -> dict[str, Any]:
         "model_mb": size,
         "rank_seconds": cost.seconds,
         **single,
-        **many,
         "steps": sum(levels),
         "levels": levels,
         "plan": plan,
@@ -118,7 +114,7 @@ def load(task: dict[str, Any]) -> Any:
 
 
 def settings(task: dict[str, Any], levels: list[int] | None = None, inherit: bool = False) -> Any:
-    """(train params, pred params): its defaults, or what its authors publish for Eurlex-4K."""
+    """(train params, pred params): its defaults."""
     train = XTransformer.TrainParams.from_dict({}, recursive=True)
     ranking = XTransformer.PredParams.from_dict({}, recursive=True)
     matcher = train.matcher_params_chain
@@ -133,18 +129,6 @@ def settings(task: dict[str, Any], levels: list[int] | None = None, inherit: boo
     for indexer in (train.preliminary_indexer_params, train.refined_indexer_params):
         indexer.seed = task["seed"]
         indexer.threads = task["threads"]
-    if task["mode"] == "published":
-        matcher.negative_sampling = "tfn+man"
-        matcher.loss_function = "weighted-squared-hinge"
-        matcher.bootstrap_method = "weighted-linear"
-        matcher.threshold = 0.001
-        train.preliminary_indexer_params.max_leaf_size = 16
-        train.preliminary_indexer_params.min_codes = 16
-        train.refined_indexer_params.max_leaf_size = 16
-        train.refined_indexer_params.nr_splits = 8
-        reader.only_topk = 5
-        reader.post_processor = "l3-hinge"
-        _published_ranker(train.ranker_params, ranking.ranker_params)
     if inherit:
         matcher.bootstrap_method = "inherit"
     if levels:
@@ -153,22 +137,9 @@ def settings(task: dict[str, Any], levels: list[int] | None = None, inherit: boo
     return train, ranking
 
 
-def _published_ranker(train: Any, ranking: Any) -> None:
-    train.rel_mode = "induce"
-    train.rel_norm = "l1"
-    model = train.hlm_args.model_chain
-    model.threshold = 0.001
-    model.Cp = 1.0
-    model.Cn = 2.0
-    ranking.hlm_args.model_chain.only_topk = 75
-    ranking.hlm_args.model_chain.post_processor = "l3-hinge"
-
-
 def _with_steps(matcher: Any, steps: int, task: dict[str, Any]) -> Any:
     level = type(matcher).from_dict(matcher.to_dict())
     level.max_steps = steps
-    if task["mode"] == "published":
-        level.warmup_steps = min(100, steps // 10)
     return level
 
 

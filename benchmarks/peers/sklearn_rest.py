@@ -1,4 +1,4 @@
-"""scikit-learn's one-vs-rest LinearSVC, asked by `quality linear_tree`; in that of `sklearn`."""
+"""scikit-learn's one-vs-rest LinearSVC, a linear peer; in that of `sklearn`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.peers.at_work import System, Task, best, in_blocks, serve
+from benchmarks.peers.runner import Adapter, Task, best, in_blocks, serve
 
 TEXTS_PER_BLOCK = 4096  # its answers are dense: (texts, labels) of float64
 
 
-class OneVsRest(System):
+class OneVsRest(Adapter):
     """LinearSVC as it comes; features become float64 beforehand, as it would do per label."""
 
     version = f"scikit-learn {metadata.version('scikit-learn')}"

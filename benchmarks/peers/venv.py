@@ -7,6 +7,7 @@ environments made elsewhere, set XMTC_PEERS to the folder that holds them.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -16,37 +17,10 @@ VENVS = Path(__file__).resolve().parent / "venvs"
 OWN = "xmtc"  # no peer: the Python that runs the benchmark
 COMPLETE = "complete"  # written last, with the pins: a folder without it was abandoned halfway
 
-ARRAYS = ["numpy==2.4.6", "scipy==1.17.1"]
-# What pip installs, one call after the other. Python 3.11.
-PINS: dict[str, list[list[str]]] = {
-    "pecos": [
-        ["torch==2.13.0"],
-        [
-            "numpy==1.26.4",
-            "scipy==1.13.1",
-            "transformers==4.49.0",
-            "tokenizers==0.21.4",
-            "scikit-learn==1.9.1",
-            "sentencepiece==0.2.3",
-        ],
-        ["--no-deps", "libpecos==1.2.8"],  # it would ask for other versions of the above
-    ],
-    "trainer": [["torch==2.13.0"], ["transformers==5.22.2", "accelerate==1.15.0", *ARRAYS]],
-    "omikuji": [["omikuji==0.5.2", *ARRAYS]],
-    "napkinxc": [["napkinxc==0.7.2", *ARRAYS]],
-    "libmultilabel": [
-        [
-            "libmultilabel==0.10.0",
-            "liblinear-multicore==2.50.0",
-            "numba==0.68.1",
-            "scikit-learn==1.9.1",
-            "sparsekmeans==0.3.1",
-            *ARRAYS,
-        ]
-    ],
-    "fasttext": [["fasttext-numpy2-wheel==0.9.2", *ARRAYS]],
-    "sklearn": [["scikit-learn==1.9.1", "joblib==1.6.0", *ARRAYS]],
-}
+# Calls of pip, one after the other, for each peer; Python 3.11.
+PINS: dict[str, list[list[str]]] = json.loads(
+    (Path(__file__).resolve().parent / "pins.json").read_text(encoding="utf-8")
+)
 
 
 class VenvError(Exception):
@@ -70,24 +44,24 @@ def python_of(peer: str) -> Path:
 def _is_made(peer: str) -> bool:
     """Whether it is complete, with the pins of today."""
     complete = VENVS / peer / COMPLETE
-    return complete.is_file() and complete.read_text(encoding="utf-8") == _said(peer)
+    return complete.is_file() and complete.read_text(encoding="utf-8") == _pins_of(peer)
 
 
-def _said(peer: str) -> str:
+def _pins_of(peer: str) -> str:
     return "\n".join(" ".join(packages) for packages in PINS.get(peer, []))
 
 
 def make(peer: str) -> None:
     """Create the environment anew and install what is pinned."""
     if peer not in PINS:
-        raise VenvError(f"no peer {peer!r}; there are: {', '.join(PINS)}.")
+        raise VenvError(f"no peer {peer!r}. Available: {', '.join(PINS)}.")
     folder = VENVS / peer
     print(f"  installing {peer} into {folder}", file=sys.stderr, flush=True)
     # Isolated (-I), so that the standard library's venv is found and not this file.
     _call([sys.executable, "-I", "-m", "venv", "--clear", str(folder)])
     for packages in PINS[peer]:
         _call([str(folder / "bin" / "python"), "-I", "-m", "pip", "install", "-q", *packages])
-    (folder / COMPLETE).write_text(_said(peer), encoding="utf-8")
+    (folder / COMPLETE).write_text(_pins_of(peer), encoding="utf-8")
 
 
 def _call(command: list[str]) -> None:

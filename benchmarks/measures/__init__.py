@@ -1,0 +1,1 @@
+"""Parts that a function of their own measures: speed, memory and checks."""

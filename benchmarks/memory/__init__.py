@@ -1,1 +1,0 @@
-"""How much memory a process took at its peak."""

@@ -1,0 +1,148 @@
+"""The one runner: cells in processes of their own, medians over rounds, claims, a record."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import record
+from benchmarks.data import chosen
+from benchmarks.experiment import (
+    BenchmarkError,
+    Experiment,
+    Options,
+    Result,
+    Row,
+    System,
+)
+from benchmarks.limits import OOM, Killed, TooSlow, alone
+from benchmarks.peers.client import PeerFailed
+from benchmarks.record import say
+from xmtc.core.errors import XmtcError
+
+TIMES = ("fit_seconds", "train_seconds", "seconds")  # whose rounds are recorded one by one
+
+
+def run(
+    experiment: Experiment,
+    options: Options,
+    command: Sequence[str] = (),
+    records: Path | None = record.RECORDS,
+    skip: Sequence[tuple[str, str]] = (),
+) -> tuple[list[Row], list[Result]]:
+    """The rows of all cells that were asked for, and which claims hold.
+
+    records: the folder whose file gets a record (None: none).
+    skip: cells, a data set and a system each, that are left out.
+    """
+    cells = [cell for cell in cells_of(experiment, options) if cell not in skip]
+    path = records / f"{experiment.name}.jsonl" if records else None
+    rows: list[Row] = []
+    about: record.Record = {}
+    for name in dict.fromkeys(data for data, _ in cells):
+        keys = [key for data, key in cells if data == name]
+        for group in [[key] for key in keys] if experiment.record_each_cell else [keys]:
+            if experiment.record_each_cell or not about:
+                about = record.about_the_run(experiment, options, command)
+            found = in_rounds(experiment, name, group, options)
+            rows += found
+            if path and experiment.record_each_cell:
+                record.append(path, about, found, experiment.results(found))
+    results = experiment.results(rows)
+    if path and rows and not experiment.record_each_cell:
+        record.append(path, about, rows, results)
+    return rows, results
+
+
+def cells_of(experiment: Experiment, options: Options) -> list[tuple[str, str]]:
+    """The cells that the options ask for: systems asked for by name, else those of the data."""
+    names = chosen(options.data, experiment.data, "--data")
+    keys = chosen(options.systems, list(experiment.systems), "--systems")
+    every = tuple(experiment.systems)
+    return [
+        (name, key)
+        for name in names
+        for key in keys
+        if options.systems or key in experiment.systems_on.get(name, every)
+    ]
+
+
+def in_rounds(
+    experiment: Experiment, name: str, keys: Sequence[str], options: Options
+) -> list[Row]:
+    """One data set: each system once per round, so that a busy moment does not meet only one."""
+    rounds: dict[str, list[list[Row]]] = {key: [] for key in keys}
+    for number in range(1, (options.repeats or experiment.repeats) + 1):
+        for key, found in rounds.items():
+            if found and "failed" in found[-1][0]:
+                continue
+            found.append(cell(experiment.systems[key], name, options))
+            say(f"{name}, {key}, round {number}: {in_short(found[-1][0])}")
+    return [
+        {
+            "data": name,
+            "key": key,
+            "system": experiment.systems[key].title,
+            "threads": options.threads,
+            "seed": options.seed,
+            **_minutes(experiment.systems[key], options),
+            **row,
+        }
+        for key, found in rounds.items()
+        for row in medians(found)
+    ]
+
+
+def _minutes(system: System, options: Options) -> Row:
+    minutes = system.minutes(options)
+    return {} if minutes is None else {"minutes": minutes}
+
+
+def cell(system: System, name: str, options: Options) -> list[Row]:
+    """The figures of one system, or why it has none; what is wrong with the benchmark is raised."""
+    try:
+        found = alone(system.measure, name, options, minutes=system.limit(options))
+    except (TooSlow, PeerFailed) as problem:
+        return [{"failed": str(problem)}]
+    except (Killed, MemoryError):
+        return [{"failed": OOM}]
+    except (BenchmarkError, XmtcError):
+        raise
+    except OSError as problem:  # a full disk, say
+        raise BenchmarkError(str(problem)) from problem
+    except Exception as problem:  # a system's failure is a result
+        return [{"failed": f"{type(problem).__name__}: {problem}"[:200]}]
+    return found if isinstance(found, list) else [found]
+
+
+def medians(rounds: Sequence[Sequence[Row]]) -> list[Row]:
+    """The median of every number over the rounds; other values are those of the last round."""
+    if len(rounds) == 1 or "failed" in rounds[-1][0]:
+        return [{name: rounded(value) for name, value in row.items()} for row in rounds[-1]]
+    found = []
+    for rows in zip(*rounds, strict=True):
+        last = dict(rows[-1])
+        for name, value in rows[-1].items():
+            if isinstance(value, float | int) and not isinstance(value, bool):
+                last[name] = rounded(statistics.median(row[name] for row in rows))
+        for name in TIMES:
+            if name in last:
+                last["runs"] = [rounded(row[name]) for row in rows]
+        found.append(last)
+    return found
+
+
+def rounded(value: Any) -> Any:
+    """Figures with the digits that count."""
+    if not isinstance(value, float):
+        return value
+    return round(value, 3 if value >= 1 else 4)
+
+
+def in_short(row: Row) -> str:
+    """A cell in a few words, for the terminal."""
+    if "failed" in row:
+        return str(row["failed"])
+    return ", ".join(f"{name} {row[name]:.2f}" for name in (*TIMES, "P@5") if name in row)

@@ -1,1 +1,0 @@
-"""How fast, always beside something else in the same run."""

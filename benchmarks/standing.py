@@ -1,0 +1,122 @@
+"""The row that stands for each data set and system of docs/results.md, of all records.
+
+Rows of other experiments count too. Of several the first of these decides: it did not fail, the
+full vocabulary was given, more than one thread, more minutes of training (up to those that the page
+allows), the time of one text is known, it is the newest.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from benchmarks.catalog import EXPERIMENTS
+from benchmarks.experiment import Options, Row
+from benchmarks.record import RECORDS, Record, records
+from benchmarks.systems import LinearPeer, Ours
+from xmtc.core.config import read_toml
+
+OWN = "quality_results"
+EXPERIMENT = EXPERIMENTS[OWN]
+DATA = EXPERIMENT.data
+FIRST = DATA[0]  # every system is measured here
+OURS = [key for key, system in EXPERIMENT.systems.items() if isinstance(system, Ours)]
+FEATURES_GIVEN = [
+    key
+    for key, system in EXPERIMENT.systems.items()
+    if isinstance(system, LinearPeer) and key != "fasttext"
+]
+MINUTES = {"auto": 60.0}  # that the page allows; the others have half as many
+TIMED = [  # systems that train for the minutes they are given
+    *("lightxml", "xr_transformer", "aplc", "gudn", "label_attention", "xml_cnn"),
+    *("learned", "auto", "xrt"),
+]
+Cell = tuple[str, str]  # data set and system
+Cells = dict[Cell, tuple[Row, Record]]
+Standing = tuple[str, Row, Record]  # system, its row, where it is from
+
+# Titles in records of other experiments -> the keys here.
+KEYS: dict[str, dict[str, str]] = read_toml(Path(__file__).with_suffix(".toml"))
+
+
+def standing(folder: Path = RECORDS) -> Cells:
+    """The row of each cell."""
+    found = every_row(folder)
+    return {cell: max(rows, key=partial(worth, cell[1])) for cell, rows in found.items()}
+
+
+def every_row(folder: Path = RECORDS) -> dict[Cell, list[tuple[Row, Record]]]:
+    """All rows of each cell."""
+    found: dict[Cell, list[tuple[Row, Record]]] = {}
+    for file in (OWN, "quality_linear_tree", *KEYS):
+        for record in records(file, folder):
+            for row in record["measurements"]:
+                data = row.get("data", FIRST)
+                key = key_of(file, row)
+                if key and data in DATA and not row.get("trained_dirty"):
+                    found.setdefault((data, key), []).append((row, record))
+    return found
+
+
+def key_of(file: str, row: Row) -> str | None:
+    """The system of a row, as docs/results.md names it."""
+    if file == OWN:
+        return str(row["key"])
+    if file == "quality_linear_tree":
+        key = linear_key(row)
+        return key.replace("xmtc", "linear_tree") if key else None
+    return KEYS[file].get(row["system"])
+
+
+def linear_key(row: Row) -> str | None:
+    """The key of a row of quality_linear_tree, by its title and trees."""
+    if "trees" not in row:
+        return None  # the first records have one number of trees and fewer figures
+    if "key" in row:
+        return str(row["key"])
+    title = f"{row['system']}, 3 trees" if row["trees"] == 3 else row["system"]
+    if row["system"] == "xmtc":
+        return "xmtc-3" if row["trees"] == 3 else "xmtc"
+    systems = EXPERIMENTS["quality_linear_tree"].systems
+    found = [key for key, system in systems.items() if system.title == title]
+    return found[0] if found else None
+
+
+def full_vocabulary(key: str, record: Record, row: Row) -> bool:
+    """Whether features were given with the words of a single text, which our systems read."""
+    linear = record["benchmark"].replace(" ", "_") in ("quality_linear_tree", "quality_one_vs_all")
+    if not linear and key not in FEATURES_GIVEN:
+        return True
+    return bool(row.get("text", {"min_df": 2}).get("min_df", 1) == 1)
+
+
+def worth(key: str, cell: tuple[Row, Record]) -> tuple[bool, bool, bool, float, bool, str]:
+    """Of several rows of a cell the greatest stands; see above."""
+    row, record = cell
+    minutes = float(row.get("minutes", 0)) if key in TIMED else 0.0
+    return (
+        "failed" not in row,
+        full_vocabulary(key, record, row),
+        row.get("threads", 2) > 1,
+        minutes if minutes <= MINUTES.get(key, 30.0) else 0.0,
+        "single_p50_ms" in row,
+        record["date"],
+    )
+
+
+def measured_cells(options: Options, folder: Path = RECORDS) -> list[Cell]:
+    """Cells that need not be measured again: in as many threads, or failed for good."""
+    found = []
+    for cell, (row, _) in standing(folder).items():
+        failed = str(row.get("failed", ""))
+        for_good = failed == "OOM" or failed.startswith("> ")
+        complete = "single_p50_ms" in row and row.get("threads", 2) == options.threads
+        if for_good or (complete and not failed):
+            found.append(cell)
+    return found
+
+
+def of_data(cells: Cells, data: str) -> list[Standing]:
+    """The rows of one data set: best P@5 first, failures last."""
+    rows = [(key, *cell) for (name, key), cell in cells.items() if name == data]
+    return sorted(rows, key=lambda row: -row[1].get("P@5", 0.0))

@@ -1,0 +1,227 @@
+"""Tables from records: templates, claims, the row that stands; nothing names a folder."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+from benchmarks import pages, results_page, standing
+from benchmarks.experiment import Options, Result
+from benchmarks.record import RECORDS
+from benchmarks.render import Column, caption, filled, recorded_results, results_table, short, table
+from hypothesis import given
+from hypothesis import strategies as st
+
+ROOT = Path(__file__).parents[2]
+MACHINE = {"cores": 2, "cpu": "Abacus", "ram_gb": 8}
+
+
+def row(key="linear_tree", data="eurlex4k-proxy", p5=50.0, **figures):
+    return {
+        "data": data,
+        "key": key,
+        "system": key,
+        "threads": 2,
+        "train_seconds": 90.0,
+        "single_p50_ms": 12.0,
+        "model_mb": 90.0,
+        "peak_mb": 900.0,
+        "nDCG@5": 60.0,
+        **{f"{name}@{k}": p5 for name in ("P", "PSP") for k in (1, 3, 5)},
+        **figures,
+    }
+
+
+def record(*rows, **changes):
+    return {
+        "benchmark": "quality_results",
+        "measurements": list(rows),
+        "machine": MACHINE,
+        "command": "python -m benchmarks quality_results",
+        "seed": 0,
+        "commit": "0123456789ab",
+        "date": "2026-01-02T03:04:05+00:00",
+        "dirty": False,
+        "options": {"subset": None},
+        "claims": [],
+        **changes,
+    }
+
+
+def written(folder, name, *records):
+    (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, records)) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{seconds:time}", "59 s"),
+        ("{minutes:time}", "1.5 min"),
+        ("{P@1:.1f}/{P@3:.1f}", "80.0/70.2"),
+        ("{large}", "12,346"),
+        ("{share:.0%}", "33%"),
+        ("{name:text} {version:last}", "a \\| b 1.2"),
+        ("{zero:g}", "0"),
+        ("{zero:g?}", None),
+        ("{not there}", None),
+        ("`{name:text}`", "`a \\| b`"),
+    ],
+)
+def test_a_template_is_filled_with_figures(template, text):
+    figures = {
+        "seconds": 59.0,
+        "minutes": 90.0,
+        "P@1": 80.0,
+        "P@3": 70.16,
+        "large": 12_345.6,
+        "share": 1 / 3,
+        "name": "a | b",
+        "version": "it 1.2",
+        "zero": 0,
+    }
+    assert filled(template, figures) == text
+
+
+@given(st.floats(1e-3, 1e7))
+def test_short_numbers_keep_their_value(value):
+    assert math.isclose(float(short(value).replace(",", "")), value, rel_tol=0.006)
+
+
+def test_a_table_leaves_out_repeats_and_columns_without_values():
+    columns = [Column("set", "{data:text}"), Column("none", "{none}"), Column("P", "{P@1:g}")]
+    rows = [{"data": "a", "P@1": 1}, {"data": "a", "P@1": 2}, {"data": "b"}]
+    assert table(columns, rows, merged=True).splitlines() == [
+        "| set | P |",
+        "|---|---|",
+        "| a | 1 |",
+        "|  | 2 |",
+        "| b |  |",
+    ]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.booleans()),
+        unique_by=lambda item: item[:2],
+        min_size=1,
+    )
+)
+def test_the_table_of_claims_says_of_each_whether_it_holds(items):
+    text = results_table([Result(f"{s}: {aim}", holds, 1.5) for s, aim, holds in items])
+    assert text.count("1.50 holds") == sum(holds for *_, holds in items)
+    assert text.count("1.50 **fails**") == sum(not holds for *_, holds in items)
+    assert len({line.count("|") for line in text.splitlines()}) == 1
+
+
+def test_of_claims_in_several_records_the_newest_counts():
+    old = {"sentence": "a: it is so", "holds": True, "figure": 1.0}
+    new = {**old, "figure": 2.0}
+    records = [record(claims=[old], date="2026-01-01"), record(claims=[new], date="2026-02-01")]
+    assert recorded_results(records) == [Result(**new)]
+
+
+def test_a_caption_has_command_commit_machine_and_seed():
+    assert caption(record()) == (
+        "*`python -m benchmarks quality_results`, commit 012345678, 2 cores of Abacus, seed 0.*"
+    )
+
+
+def test_the_newest_row_of_each_cell_is_shown(tmp_path, monkeypatch):
+    records = [record(row(train_seconds=77.0)), record(row(), row("x")), record(row(), dirty=True)]
+    written(tmp_path, "toys", *records)
+    monkeypatch.setattr("benchmarks.pages.records", lambda name: pages_records(name, tmp_path))
+    columns = (Column("system", "{system:text}"), Column("training", "{train_seconds:time}"))
+    shown = pages.Table("page.md", "mark", "toys", columns, systems=("linear_tree", "x"))
+    cells = shown.cells()
+    assert [cell[0]["system"] for cell in cells] == ["linear_tree", "x"]
+    assert "| linear_tree | 1.5 min |" in shown.text(cells)
+    empty = pages.Table("page.md", "mark", "dolls", columns)
+    assert pages.part([empty]) == "*Not measured yet: `python -m benchmarks dolls`.*"
+
+
+def pages_records(name, folder):
+    from benchmarks.record import records
+
+    return records(name, folder)
+
+
+def test_rows_may_be_compared_with_a_system():
+    first, second = pages.compared([row("base", p5=40.0), row("better", p5=50.0)], "base")
+    assert "P@5 above" not in first
+    assert second["P@5 above"] == 10.0
+    assert second["P@5 percent"] == pytest.approx(25.0)
+
+
+FIRST = {"threads": 2, "minutes": 30.0, "date": "2026-01-01"}
+
+
+@pytest.mark.parametrize(
+    ("key", "worse", "better"),
+    [
+        ("lightxml", {"failed": "OOM", "date": "2026-09-01"}, {}),
+        ("pecos", {"text": {"min_df": 2}, "date": "2026-09-01"}, {"text": {"min_df": 1}}),
+        ("lightxml", {"threads": 1, "date": "2026-09-01"}, {}),
+        ("lightxml", {"minutes": 20.0, "date": "2026-09-01"}, {}),
+        ("lightxml", {"minutes": 90.0, "date": "2026-09-01"}, {}),
+        ("xbert-1", {"date": "2026-01-01"}, {"minutes": 1.0, "date": "2026-09-01"}),
+    ],
+)
+def test_the_row_that_stands_is_decided_by_the_documented_order(tmp_path, key, worse, better):
+    records = []
+    for p5, changes in ((40.0, worse), (60.0, better)):
+        values = {**FIRST, **changes}
+        date = values.pop("date")
+        records.append(record(row(key, p5=p5, **values), date=date))
+    for order in (records, records[::-1]):
+        written(tmp_path, "quality_results", *order)
+        cells = standing.standing(tmp_path)
+        assert cells["eurlex4k-proxy", key][0]["P@5"] == 60.0
+
+
+def test_rows_of_other_experiments_count_under_their_key(tmp_path):
+    old = row("", system="PECOS XR-Linear", trees=3)
+    del old["key"]
+    written(tmp_path, "quality_linear_tree", record(old, benchmark="quality linear_tree"))
+    written(tmp_path, "quality_lightxml", record(row(system="learned combination")))
+    cells = standing.standing(tmp_path)
+    assert set(cells) == {("eurlex4k-proxy", "pecos-3"), ("eurlex4k-proxy", "learned")}
+
+
+def test_cells_without_a_row_in_as_many_threads_are_missing(tmp_path):
+    rows = [row(), row("one_vs_all", threads=1), row("sklearn", failed="> 60 min")]
+    rows.append(row("pecos", failed="it broke"))
+    written(tmp_path, "quality_results", *map(record, rows))
+    measured = {key for _, key in standing.measured_cells(Options(), tmp_path)}
+    assert measured == {"linear_tree", "sklearn"}
+
+
+def test_a_section_has_table_notes_claims_and_sources():
+    cells = {
+        ("eurlex57k", "linear_tree"): (row(threads=1), record()),
+        ("eurlex57k", "sklearn"): (row("sklearn", fit_seconds=1.0, p5=40.0), record()),
+        ("eurlex57k", "fasttext"): (row("fasttext", failed="> 60 min"), record()),
+    }
+    text = results_page.section("eurlex57k", cells)
+    assert "| `linear_tree` | 50.0 |" in text
+    assert "90 s ¹" not in text
+    assert "1.5 min ¹" in text
+    assert "scikit-learn one-vs-rest °" in text
+    assert "> 60 min" in text
+    assert "*published: BERT-base*" in text
+    assert "P@5 of our best single model above every peer's (points) | 10.00 holds |" in text
+    assert "commit 012345678" in text
+    assert "Not measured yet" in text
+
+
+def test_no_record_doc_or_test_names_a_folder_of_a_machine():
+    folder = re.compile(r"(?<![\w.\-])/(work|tmp|root|home)/|\.\./shared")
+    files = [*RECORDS.glob("*.jsonl"), *ROOT.glob("*.md"), ROOT / "Makefile"]
+    for name in ("docs", "benchmarks", "tests", "scripts"):
+        for suffix in ("md", "py", "toml"):
+            files += (ROOT / name).rglob(f"*.{suffix}")
+    for path in files:
+        if path.name != Path(__file__).name and "venvs" not in path.parts:
+            assert not folder.search(path.read_text(encoding="utf-8")), path.name
