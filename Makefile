@@ -28,8 +28,8 @@ lint: $(READY_TEST)
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy --no-error-summary
 
-bench: $(READY_TEST)  ## Run the benchmarks and append to benchmarks/records/ (needs the data sets)
-	@$(BIN)/python benchmarks/run.py all --minutes 30
+bench: $(READY_TEST)  ## Run the benchmarks and append to benchmarks/records/ (needs XMTC_DATA)
+	@$(BIN)/python -m benchmarks all
 
 docs: $(READY_TEST)  ## Write the generated pages of docs/ anew
 	@$(BIN)/python scripts/write_docs.py

@@ -206,11 +206,12 @@ def in_short(cells: Cells) -> str:
     sentence = (
         "P@k: percent of the first k labels that are right; PSP@5 counts rare labels more "
         "([metrics](docs/how-to/scores-and-metrics.md)); ± is half of a 95 % interval. ms/text: "
-        "one text at a time, median. ° Without feature extraction in the times and a vocabulary "
-        f"in the size; ours include both. On {' or '.join(machines)}, no graphics processor. "
-        "[All results, and how they were measured](docs/results.md)."
+        "one text at a time, median. Other packages' times exclude feature extraction and their "
+        f"sizes the vocabulary; ours include both. On {' or '.join(machines)}, no graphics "
+        "processor. [All results, and how they were measured](docs/results.md)."
     )
-    return f"{table(columns, as_rows(shown))}\n\n{sentence}"
+    rows = [row | {"name": row["name"].removesuffix(GIVEN)} for row in as_rows(shown)]
+    return f"{table(columns, rows)}\n\n{sentence}"
 
 
 def auto(cells: Cells) -> str:

@@ -92,9 +92,10 @@ def planned(system: Ours, texts: Dataset, options: Options) -> dict[str, Any]:
     settings = dict(system.settings)
     if system.kind == "auto":  # it would take all of its minutes to warm up
         xmtc.train("linear_tree", few).rank(list(few.texts[:4]), 5)
-        neural = {"training": {"precision": precision()}}
+        kinds = ("xr_transformer", "lightxml")
+        overrides = [f"{kind} training.precision={precision()}" for kind in kinds]
         own = {"minutes": system.minutes(options), "seed": options.seed}
-        return {**settings, **own, "xr_transformer": neural, "lightxml": neural}
+        return {**settings, **own, "overrides": overrides}
     if not system.neural:
         system.train(few, settings).rank(list(few.texts[:4]), 5)
         return settings

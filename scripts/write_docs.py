@@ -1,4 +1,4 @@
-"""Writes the generated parts of the docs: docs/cli.md, settings and measured tables (`make docs`)."""
+"""Writes the generated parts of the docs: command line, settings, tables (`make docs`)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 
 import click
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import pages as measured
+
 from xmtc.cli.app import COMMANDS, app
 from xmtc.core.config import Setting, settings_of
 from xmtc.models.catalog import KINDS, RECIPES, module_of
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from benchmarks import pages as measured
-
 DOCS = ROOT / "docs"
 
 
