@@ -28,7 +28,7 @@ def test_pifa_is_the_unit_sum_of_a_labels_texts():
 
 
 @given(st.integers(0, 5000), st.integers(1, 9))
-def test_the_strongest_terms_are_kept_and_of_equals_the_first(seed, terms):
+def test_the_heaviest_terms_remain_and_of_equals_the_first(seed, terms):
     rng = np.random.default_rng(seed)
     features = as_csr(rng.integers(0, 4, (12, 7)).astype(np.float32))
     relevant = as_csr((rng.random((12, 9)) < 0.3).astype(np.float32))

@@ -267,7 +267,7 @@ def test_one_very_frequent_label_does_not_keep_the_others_together(counts, arity
     assert leaf_sizes(tree).max() <= 5
 
 
-def test_a_given_tree_is_kept():
+def test_a_given_tree_is_used_as_it_is():
     labels = xmtc.LabelSpace(("apple", "fish", "food", "pear", "stone"))
     tree = given_tree(labels, {"apple": "fruit", "pear": "fruit", "fruit": "food", "fish": "food"})
     above = [tuple(_path(tree, label)) for label in range(5)]

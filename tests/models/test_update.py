@@ -62,7 +62,7 @@ def test_a_label_without_a_text_is_learned_from_its_name(model):
     assert xmtc.predict(wider, ["sign5a sign6a kappa"], k=1)[0][0][0] == "sign5a sign6a"
 
 
-def test_a_label_by_text_does_not_answer_what_nobody_knows():
+def test_a_label_by_text_does_not_answer_texts_without_known_words():
     few = xmtc.train("linear_tree", xmtc.Dataset.of(["a fox", "a hen", "a cow"], ["f", "h", "c"]))
     wider = add_labels(few, texts={"new": "fox hen"})
     for text in ("", "zzz"):
@@ -76,7 +76,7 @@ def test_more_examples_than_training_texts_can_be_saved(tmp_path):
     assert len(xmtc.load(tmp_path / "model").labels) == 2
 
 
-def test_what_examples_lack_is_said(model, caplog):
+def test_examples_without_known_words_are_reported(model, caplog):
     add_labels(model, xmtc.Dataset.of(["zzz qqq"], [["new"]]))
     assert "will not find them: 'new'." in caplog.text
     with pytest.raises(xmtc.DataError, match="carry no label"):
@@ -199,7 +199,7 @@ def test_a_removed_label_stays_away_until_new_texts_bring_it(model):
     assert xmtc.predict(updated, ["sign5a sign5b"], k=1)[0][0][0] == gone
 
 
-def test_what_cannot_be_done_is_said(model):
+def test_what_cannot_be_done_is_an_error(model):
     old = planted(texts=400, labels=40)
     with pytest.raises(xmtc.DataError, match="no new label"):
         add_labels(model, old)

@@ -1,4 +1,4 @@
-"""Joined features: each block of length 1, and rows of length 1 where asked."""
+"""Concatenated features: each block of length 1, and rows of length 1 where asked."""
 
 from __future__ import annotations
 

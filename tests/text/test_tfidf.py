@@ -180,7 +180,7 @@ def test_a_vocabulary_can_be_empty():
     assert encoder.encode(["anything"]).shape == (1, 0)
 
 
-def test_very_many_terms_are_all_kept_apart():
+def test_very_many_terms_all_stay_different():
     texts = [" ".join(f"t{i * 100 + j}x" for j in range(100)) for i in range(500)]
     encoder, features = tfidf.learn(texts, TfidfConfig())
     assert encoder.feature_count == 50_000

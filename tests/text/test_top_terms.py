@@ -1,4 +1,4 @@
-"""The strongest terms of long texts."""
+"""The heaviest terms of long texts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from xmtc.text.top_terms import top_terms
 def test_the_largest_stay_in_their_places_and_of_equals_the_first(seed, terms):
     rows = np.random.default_rng(seed).integers(-3, 4, (6, 9)).astype(np.float32)
     order = np.argsort(-np.abs(rows), axis=1, kind="stable")
-    kept = np.argsort(order, axis=1) < terms
+    stays = np.argsort(order, axis=1) < terms
     found = top_terms(as_csr(rows), terms)
-    assert (found.toarray() == rows * kept).all()
+    assert (found.toarray() == rows * stays).all()
     assert found.has_sorted_indices
 
 
