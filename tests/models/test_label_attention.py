@@ -207,7 +207,7 @@ def test_a_killed_training_goes_on_to_the_same_answer(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"encoder": {"type": "pretrained", "max_chunks": 2}}, "looks at all words at once"),
+        ({"encoder": {"type": "pretrained", "max_chunks": 2}}, "attend to all words at once"),
         ({"encoder": "xml_cnn"}, "Available: bilstm, cnn, pretrained"),
         ({"training": training(warmup_epochs=2)}, "learn from each other"),
         ({"training": training(shard_labels=True)}, "not work with label_attention"),

@@ -11,7 +11,7 @@ from quick import preset, quick_settings
 from xmtc.data.planted import planted
 from xmtc.models import xml_cnn
 from xmtc.neural.batches.token_layout import Batch
-from xmtc.neural.encoders.word_encoders import WINDOWS, XmlCnn
+from xmtc.neural.encoders.word_encoders import WINDOWS, DynamicPoolingCnn
 
 LENGTHS = [1, 2, 5, 11]
 
@@ -46,7 +46,7 @@ def naive(body, row):
 @pytest.mark.parametrize("pools", [1, 3, 7])
 def test_every_text_gets_what_loops_over_windows_and_parts_say(stride, pools):
     torch.manual_seed(0)
-    body = XmlCnn(20, 8, 0.0, filters=5, pools=pools, hidden=6, stride=stride).eval()
+    body = DynamicPoolingCnn(20, 8, 0.0, filters=5, pools=pools, hidden=6, stride=stride).eval()
     rng = np.random.default_rng(0)
     rows = [rng.integers(2, 20, length).tolist() for length in LENGTHS]
     with torch.no_grad():

@@ -81,7 +81,7 @@ class PublishedAplc:
 
 @dataclass(frozen=True)
 class Config:
-    """A pretrained encoder; work goes to frequent labels, rare ones wait behind gates."""
+    """A fine-tuned pretrained encoder; rare labels wait behind gates. Minutes to hours."""
 
     encoder: Encoder = group(Pretrained, "what reads the texts")
     training: TrainingConfig = group(TrainingConfig)
@@ -123,7 +123,7 @@ class Config:
         yield from frozen_encoder(self.encoder, self.training)
 
     def sizes(self, labels: int) -> tuple[int, ...]:
-        """How many labels the head and each tail hold."""
+        """Labels in the head and in each tail."""
         return cluster_sizes(labels, self.clusters, self.published.cuts)
 
 
@@ -170,9 +170,18 @@ class Aplc:
 
         config = parts.config(Config)
         encoder = encoder_from(parts, "encoder0", config.encoder)
-        scorer = from_untrusted(
-            lambda: load_scorer(parts, _shape(config, encoder.dim, len(parts.labels)))
+        shape = from_untrusted(
+            lambda: Shape(
+                encoder.dim,
+                config.sizes(len(parts.labels)),
+                config.narrowing,
+                config.published.norm_relu,
+                config.hidden_dim,
+                bias=config.published.bias_from_frequency,
+                standardized=config.published.standardize,
+            )
         )
+        scorer = from_untrusted(lambda: load_scorer(parts, shape))
         return Aplc(config, encoder, scorer, parts.labels, parts.trained_on)
 
 
@@ -230,15 +239,3 @@ def _head(relevant: Csr, dim: int, config: Config) -> AdaptiveLabelClusters | Hi
     if config.hidden is not None:
         return Hidden(dim, layer, config.dropout, config.hidden.lr)
     return layer
-
-
-def _shape(config: Config, dim: int, labels: int) -> Shape:
-    return Shape(
-        dim,
-        config.sizes(labels),
-        config.narrowing,
-        config.published.norm_relu,
-        config.hidden_dim,
-        bias=config.published.bias_from_frequency,
-        standardized=config.published.standardize,
-    )

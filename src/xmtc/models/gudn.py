@@ -38,7 +38,7 @@ SAMPLE = 256  # texts or labels that are enough for a mean
 
 @dataclass(frozen=True)
 class Config(lightxml.Config):
-    """lightxml, trained with label texts too: for labels that say what they mean."""
+    """lightxml, trained with label texts too: for labels with meaningful names or texts."""
 
     encoder: Pretrained = group(Pretrained, "what reads the texts")
     guides: GuideConfig = group(GuideConfig)

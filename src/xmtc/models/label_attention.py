@@ -70,7 +70,7 @@ class PublishedAttention:
 
 @dataclass(frozen=True)
 class Config:
-    """Every label looks at its own words: shows its worth on long texts. Minutes to hours."""
+    """Each label attends to its own words: good on long texts. Minutes to hours."""
 
     encoder: BiLstmEncoder | CnnEncoder | Pretrained = group(BiLstmEncoder, "what reads the texts")
     training: TrainingConfig = group(
@@ -113,7 +113,7 @@ class Config:
             not isinstance(self.encoder, Pretrained) or self.encoder.max_chunks is None,
             "encoder.max_chunks",
             getattr(self.encoder, "max_chunks", None),
-            "must be none: a label looks at all words at once; set encoder.max_tokens instead",
+            "must be none: labels attend to all words at once; set encoder.max_tokens instead",
         )
         require(
             self.training.head.warmup_epochs == 0,

@@ -73,7 +73,7 @@ class PublishedLightXML:
 
 @dataclass(frozen=True)
 class Config:
-    """A pretrained encoder: knows words that your texts never had. Minutes to hours."""
+    """A fine-tuned pretrained encoder; clusters where labels are many. Minutes to hours."""
 
     encoder: Encoder = group(Pretrained, "what reads the texts")
     training: TrainingConfig = group(TrainingConfig)
@@ -207,8 +207,7 @@ def output_layers(
             config.published.pad_candidates,
         )
     if config.published.bias_from_frequency:
-        top = tree.relevant_at(0, dataset.relevant)
-        counts = label_counts(top)
+        counts = label_counts(tree.relevant_at(0, dataset.relevant))
         head.start_at_frequency(counts, len(dataset))
     if config.training.published.shard_labels:
         head.shard()
@@ -220,14 +219,13 @@ def label_tree(dataset: Dataset, config: Config) -> LabelTree:
     if len(dataset.labels) <= config.max_flat_labels:
         return LabelTree.flat(len(dataset.labels))
     _, features = tfidf.learn(dataset.texts, tfidf.TfidfConfig())
-    halves = TreeConfig(
-        arity=1 << 20, max_leaf=config.max_leaf, published=PublishedTree(stop="gain")
-    )
-    return balanced_tree(pifa(features, dataset.relevant), halves, config.training.seed)
+    published = PublishedTree(stop="gain")
+    flat = TreeConfig(arity=1 << 20, max_leaf=config.max_leaf, published=published)
+    return balanced_tree(pifa(features, dataset.relevant), flat, config.training.seed)
 
 
 def saved_fields(parts: Parts, config: Config) -> dict[str, Any]:
-    """The fields of a model that was saved, but for its kind."""
+    """The fields of a saved model, without its kind."""
     require_neural(KIND)
     from xmtc.neural.encoders.serialize import encoder_from
 

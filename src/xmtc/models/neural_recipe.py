@@ -38,7 +38,7 @@ class NeuralTraining:
         """The encoder and its tokenized texts.
 
         pooler: with the encoder's own pooler, also where its vectors are made without it.
-        label_texts: what the training reads besides the texts.
+        label_texts: what the training reads in addition to the texts.
         """
         from xmtc.neural.training.prepared import prepare
 

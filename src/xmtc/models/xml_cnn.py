@@ -23,7 +23,7 @@ KIND = "xml_cnn"
 
 @dataclass(frozen=True)
 class Config(lightxml.Config):
-    """A small CNN over words, learned from your texts alone: a neural baseline. Minutes."""
+    """A small CNN over words, trained from the texts alone: a neural baseline. Minutes."""
 
     encoder: XmlCnnEncoder = group(XmlCnnEncoder, "what reads the texts")
     training: TrainingConfig = group(

@@ -106,7 +106,7 @@ def own_body(config: WordEncoder, tokenizer: Any) -> nn.Module:
     if isinstance(config, XttentionEncoder):
         return word_encoders.Xttention(*usual, config.views, config.hidden_dim)
     if isinstance(config, XmlCnnEncoder):
-        return word_encoders.XmlCnn(
+        return word_encoders.DynamicPoolingCnn(
             *usual, config.filters, config.pools, config.hidden_dim, config.published.stride
         )
     return (word_encoders.BiLstm if isinstance(config, BiLstmEncoder) else word_encoders.Cnn)(

@@ -131,7 +131,7 @@ class Cnn(nn.Module):
         return (torch.cat(seen, dim=1).transpose(1, 2),)
 
 
-class XmlCnn(nn.Module):
+class DynamicPoolingCnn(nn.Module):
     """XML-CNN: windows over the words; of each part of the text the strongest sign of each filter
     (dynamic max pooling), then a hidden layer. Parts are parts of the text's own length."""
 
