@@ -167,8 +167,8 @@ def test_a_loaded_model_ranks_like_the_saved_one_even_when_saved_over_itself(kin
 def test_a_loaded_model_reads_its_numbers_from_the_file(tmp_path):
     xmtc.save(xmtc.train("one_vs_all", planted(texts=40, labels=5)), tmp_path / "model")
     model = xmtc.load(tmp_path / "model")
-    weights = model.scorer.weights
-    for array in (weights.data, weights.indices, model.scorer.biases):
+    forest = model.forest
+    for array in (forest.entry_value, forest.entry_sibling, forest.biases):
         assert is_mapped(array)
     for array in (model.encoder.idf, model.encoder.terms, model.encoder.columns):
         assert is_mapped(array)

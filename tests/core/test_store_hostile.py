@@ -167,7 +167,7 @@ def train_all():
     data = planted(texts=30, labels=5)
     bare = Dataset((), data.relevant, data.labels, data.relevant @ data.relevant.T)
     return {
-        "words": xmtc.train("one_vs_all", data),
+        "words": xmtc.train("one_vs_all", data, weight_type="float32"),
         "hashed": xmtc.train("one_vs_all", data, text={"published": {"hash_buckets": 64}}),
         "features": xmtc.train("one_vs_all", bare),
         "tree": xmtc.train("linear_tree", data, tree={"arity": 2, "max_leaf": 2}, trees=2),
@@ -261,10 +261,18 @@ def test_a_folder_that_cannot_be_read_is_one_clear_error(originals, tmp_path, mo
 
 # --- hostile: everything is signed ----------------------------------------------------------------
 
-FLOATS = ("encoder.idf", "scorer.biases", "scorer.weights.data")
-OFFSETS = ("encoder.term_starts", "scorer.weights.indptr")
-IDS = ("encoder.columns", "scorer.weights.indices")
-WORDS = (*FLOATS, *OFFSETS, *IDS, "encoder.terms", "trained_on.label_counts")
+FLOATS = ("encoder.idf", "forest.biases", "forest.entry_value")
+OFFSETS = ("encoder.term_starts",)
+IDS = ("encoder.columns", "forest.parents0")
+COUNTS = ("row_counts", "row_step", "entry_counts", "entry_sibling")
+WORDS = (
+    *FLOATS,
+    *OFFSETS,
+    *IDS,
+    *(f"forest.{name}" for name in COUNTS),
+    "encoder.terms",
+    "trained_on.label_counts",
+)
 HUGE = (1 << 63) - 1
 
 
@@ -300,11 +308,19 @@ def array_attacks():
     for name in IDS:
         for value in (-2, 1 << 20, (1 << 31) - 1, -(1 << 31)):
             yield f"{name} with {value}", forge_array(name, lambda a, v=value: updated(a, 2, v))
-    yield "weights of label -1", forge_array("scorer.weights.indices", lambda a: updated(a, 0, -1))
-    yield (
-        "weights of one label more",
-        forge_array("scorer.weights.indices", lambda a: updated(a, 0, 5)),
-    )
+    for value in (5, 255):
+        yield (
+            f"weights of label {value}",
+            forge_array("forest.entry_sibling", lambda a, v=value: updated(a, 0, v)),
+        )
+    for value in (-1, 1 << 20, -(1 << 31), (1 << 31) - 1):
+        yield (
+            f"{value} rows of weights",
+            forge_array("forest.row_counts", lambda a, v=value: updated(a, 0, v)),
+        )
+    yield "more weights in a row", forge_array("forest.entry_counts", lambda a: a + 1)
+    yield "features that stand still", forge_array("forest.row_step", lambda a: a * 0)
+    yield "features beyond the last", forge_array("forest.row_step", lambda a: a + 100)
     yield "one column for two terms", forge_array("encoder.columns", lambda a: updated(a, 0, 1))
     yield "a term without a column", forge_array("encoder.columns", lambda a: updated(a, 0, -1))
     yield "terms without letters", forge_array("encoder.term_starts", lambda a: updated(a, 1, 0))
@@ -404,7 +420,7 @@ def manifest_attacks():
     for entry in (None, [], {}, {"dtype": "float32"}, {"dtype": "O", "shape": [1]}):
         yield (
             f"array entry {entry}",
-            forge_manifest(lambda m, entry=entry: m["arrays"].update({"scorer.biases": entry})),
+            forge_manifest(lambda m, entry=entry: m["arrays"].update({"forest.biases": entry})),
         )
     yield "no JSON", lambda folder: (folder / MANIFEST).write_bytes(b"\x80\x04K\x01.")
     yield "a list", lambda folder: (folder / MANIFEST).write_text("[]")
@@ -420,7 +436,7 @@ def manifest_attacks():
 
 
 def header_attacks():
-    bias = "scorer.biases"
+    bias = "forest.biases"
 
     def entry(**changes):
         return lambda header: {**header, bias: {**header[bias], **changes}}
@@ -544,15 +560,15 @@ RANKED = {
     "words: only long words": ("words", forge_settings("text.published.min_word_length", HUGE)),
     "words: four words at once": ("words", forge_settings("text.ngram_range", [1, 4])),
     "words: characters": ("words", forge_settings("text.analyzer", "char")),
-    "words: large weights": ("words", forge_array("scorer.weights.data", lambda a: a * 1e14)),
+    "words: large weights": ("words", forge_array("forest.entry_value", lambda a: a * 1e14)),
     "words: large, rows not scaled": (
         "words",
         lambda folder: [
-            forge_array("scorer.weights.data", lambda a: a * 1e14)(folder),
+            forge_array("forest.entry_value", lambda a: a * 1e14)(folder),
             forge_settings("text.published.norm", None)(folder),
         ],
     ),
-    "words: one label only": ("words", forge_array("scorer.weights.indices", lambda a: a * 0)),
+    "words: one label only": ("words", forge_array("forest.entry_sibling", lambda a: a * 0)),
     "words: hardly any cost": ("words", forge_settings("svm.cost", 1e-9)),
     "words: as it was": ("words", forge_manifest(lambda m: None)),
     "hashed: as it was": ("hashed", forge_manifest(lambda m: None)),

@@ -112,22 +112,6 @@ def test_a_folder_of_an_unknown_kind_is_refused(model, tmp_path, monkeypatch):
         xmtc.load(tmp_path / "model")
 
 
-def test_walking_a_flat_tree_by_hand_gives_the_same_ranking(model):
-    texts = planted().texts[:20]
-    tree = xmtc.LabelTree.flat(len(model.labels))
-    ranking = xmtc.walk(tree, [model.scorer], model.encoder.encode(texts), k=4)
-    assert (ranking.labels == model.rank(texts, 4).labels).all()
-
-
-def test_scores_are_the_dense_product(model):
-    texts = planted().texts[:20]
-    features = model.encoder.encode(texts)
-    margins = features.toarray() @ model.scorer.weights.toarray() + model.scorer.biases
-    ranking = model.rank(texts, 5)
-    rows = np.arange(20)[:, None]
-    assert np.allclose(ranking.scores, 1 / (1 + np.exp(-margins[rows, ranking.labels])), atol=1e-5)
-
-
 def _named(dataset):
     relevant = dataset.relevant
     return [
