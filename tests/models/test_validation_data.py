@@ -110,7 +110,7 @@ def test_kinds_without_validation_refuse_it(kind):
 @pytest.mark.parametrize(
     ("kind", "how", "said"),
     [
-        ("xbert", {"matcher": "linear"}, "matcher=linear"),
+        ("xbert", {"encoder": None}, "encoder=none"),
         ("xr_transformer", {"training": {"epochs": 0}}, "training.epochs=0"),
     ],
 )

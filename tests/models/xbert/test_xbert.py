@@ -1,4 +1,4 @@
-"""X-BERT: the worked figures of the specification, each stage alone, and stages that are kept."""
+"""X-BERT: the worked figures of the specification, each stage alone, and stages in a run."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import torch
 import xmtc
 from quick import tiny_bert, training
 from tiny import tiny_encoder
-from xmtc.core import run
 from xmtc.core.arrays import as_csr, csr_of_rows
-from xmtc.core.config import merged
+from xmtc.core.config import from_dict, merged, without_effect
 from xmtc.core.errors import ConfigError, StoreError
 from xmtc.core.ranking import Ranking
+from xmtc.core.run import Run
 from xmtc.core.tree import LabelTree
 from xmtc.data.planted import planted
 from xmtc.linear.forest import chunk_of, forest_of
 from xmtc.linear.nodes import ForestConfig, train_forest
-from xmtc.models.xbert import index, match, presets
-from xmtc.models.xbert import model as xbert
-from xmtc.models.xbert.index import IndexConfig
+from xmtc.models import ensemble, presets, xbert
+from xmtc.models.ensemble import member_config
+from xmtc.models.xbert import index, match
 from xmtc.neural.batches.token_layout import Batch
 from xmtc.neural.encoders.word_encoders import LAYOUT, Xttention, word_tokenizer
 from xmtc.neural.heads.flat import Flat, hinge, squared_hinge
@@ -33,14 +33,25 @@ from xmtc.text import tfidf
 SMALL = {
     "encoder": {"type": "cnn", "embedding_dim": 8, "max_tokens": 32, "dropout": 0.0},
     "training": training(epochs=4, encoder_lr=1e-2, head_lr=2e-2, warmup_epochs=0),
-    "index": {"depth": 2},
+    "index": {"published": {"depth": 2}},
 }
+LINEAR = {"encoder": None}
 
 
 def config(**changes):
     from xmtc.api import resolve
 
     return resolve("xbert", merged(SMALL, changes))[1]
+
+
+def clusters(vectors, encoder, **published):
+    """Settings of four clusters of labels with these vectors."""
+    found = {"type": vectors, "published": {"depth": 2, **published}}
+    return found if vectors == "pifa" else {**found, "encoder": encoder}
+
+
+def published(name):
+    return from_dict(xbert.Config, presets.load(name).settings)
 
 
 # The worked figures of the specification, 8.6.
@@ -56,15 +67,15 @@ def test_losses_are_those_of_the_specification():
     assert float(found) == pytest.approx(0.2225)
 
 
-def test_a_label_scores_its_own_chance_times_its_clusters():
+def test_a_label_scores_its_own_probability_times_its_clusters():
     margins = np.array([[2, 1, 0.5, 0, -1]], np.float32)
     expected = [1, 1, 0.7788007831, 0.3678794412, 0.0183156389]
-    assert match.chances(margins, "squared_hinge")[0] == pytest.approx(expected)
+    assert match.probabilities(margins, "squared_hinge")[0] == pytest.approx(expected)
     empty = np.empty(0, np.int32)
     above = chunk_of(empty, empty, empty, np.zeros(1, np.float32))
     label = chunk_of(np.zeros(1, np.int32), np.zeros(1, np.int32), np.array([0.2]), np.zeros(1))
     ranker = forest_of(LabelTree.of([[0], [0]]), [above, label], 1)
-    opened = Ranking(np.zeros((1, 1), np.int32), match.chances(margins[:, 2:3], "hinge"))
+    opened = Ranking(np.zeros((1, 1), np.int32), match.probabilities(margins[:, 2:3], "hinge"))
     ranking = ranker.rank(as_csr(np.ones((1, 1))), 1, opened=opened)
     assert ranking.scores[0, 0] == pytest.approx(0.4667320289)
 
@@ -136,24 +147,43 @@ def one_without_texts():
 def test_every_label_has_a_vector_and_a_cluster(vectors):
     data = one_without_texts()
     words, features = tfidf.learn(data.texts, tfidf.TfidfConfig())
-    encoder = {"name": tiny_bert(), "max_tokens": 32, "layers": 3 if vectors == "text" else 1}
-    how = config(index={"vectors": vectors, "encoder": encoder}).index
+    layers = 3 if vectors == "text" else 1
+    encoder = {"name": tiny_bert(), "max_tokens": 32, "pooled_layers": layers}
+    how = config(index=clusters(vectors, encoder)).index
     found = index.label_vectors(data, words, features, how)
     assert found.shape == (6, {"pifa": features.shape[1], "pifa_neural": 32, "text": 96}[vectors])
     assert (np.diff(found.indptr) > 0).all()
-    tree = index.index(data, words, features, how)
+    tree = index.index_labels(data, words, features, how)
     assert sorted(np.bincount(tree.parents[-1]).tolist()) == [1, 1, 2, 2]
     assert len(index.clusters_of(tree).parents[0]) == 4
 
 
-def test_label_vectors_need_an_encoder_that_knows_something():
-    with pytest.raises(ConfigError, match="knows nothing before it is taught"):
-        config(index={"vectors": "text", "encoder": {"name": "cnn"}})
+def test_only_label_vectors_that_need_an_encoder_have_one():
+    with pytest.raises(ConfigError, match=r"no setting 'index\.encoder'"):
+        config(index={"encoder": {"name": "minilm"}})
+    with pytest.raises(ConfigError, match=r"no setting 'index\.encoder\.type'"):
+        config(index={"type": "text", "encoder": {"type": "cnn"}})
+
+
+def test_settings_without_effect_are_reported():
+    def reported(**changes):
+        found = without_effect(from_dict(xbert.Config, changes))
+        return [sentence.split()[0] for sentence in found]
+
+    assert reported() == []
+    assert reported(encoder=None, dropout=0.2) == ["dropout"]
+    assert reported(encoder=None, published={"loss": "bce"}) == ["published.loss"]
+    assert reported(vector_weight=None, published={"unit_length": True}) == [
+        "published.unit_length"
+    ]
+    assert reported(path_exponent=1, published={"score": "label"}) == ["path_exponent"]
+    wrong = {"type": "text", "published": {"weigh_texts": False, "max_terms": 9}}
+    assert reported(index=wrong) == ["index.published.max_terms", "index.published.weigh_texts"]
 
 
 def test_euclidean_clusters_do_not_stop_by_cosines():
-    with pytest.raises(ConfigError, match=r"index\.stop.*Euclidean"):
-        config(index={"stop": "gain", "centres": "mean"})
+    with pytest.raises(ConfigError, match=r"index\.published\.stop.*Euclidean"):
+        config(index={"published": {"stop": "gain", "centres": "mean"}})
 
 
 def test_euclidean_clusters_read_vectors_as_they_are():
@@ -162,7 +192,7 @@ def test_euclidean_clusters_read_vectors_as_they_are():
     lengths = {}
     for centres in ("unit", "mean"):
         encoder = {"name": tiny_bert(), "max_tokens": 32}
-        how = config(index={"vectors": "text", "centres": centres, "encoder": encoder}).index
+        how = config(index=clusters("text", encoder, centres=centres)).index
         found = index.label_vectors(data, words, features, how).toarray()
         lengths[centres] = np.linalg.norm(found, axis=1)
     assert lengths["unit"] == pytest.approx(np.ones(6))
@@ -174,16 +204,15 @@ def test_with_a_linear_matcher_it_is_the_whole_tree_of_classifiers():
     data = planted(labels=20)
     exact = {"tolerance": 1e-4, "max_iterations": 1000}  # classifiers are trained in another order
     how = config(
-        matcher="linear",
-        negatives="tfn",
-        weights="float32",
-        index={"depth": 3},
+        **LINEAR,
+        index={"published": {"depth": 3}},
         svm=exact,
-        trust=1.0,
+        path_exponent=1.0,
+        published={"negatives": "tfn", "weight_type": "float32"},
     )
     model = xbert.train(data, how)
     words, features = tfidf.learn(data.texts, how.text)
-    tree = index.index(data, words, features, how.index)
+    tree = index.index_labels(data, words, features, how.index)
     whole = train_forest(features, data.relevant, tree, ForestConfig(how.svm))
     expected = whole.rank(features, 5, how.beam)
     found = model.rank(data.texts, 5)
@@ -195,9 +224,9 @@ def test_with_a_linear_matcher_it_is_the_whole_tree_of_classifiers():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"features": "words", "negatives": "tfn"},
-        {"negatives": "man", "loss": "hinge"},
-        {"score": "label", "loss": "bce", "unit_rows": True},
+        {"vector_weight": None, "published": {"negatives": "tfn"}},
+        {"published": {"negatives": "man", "loss": "hinge"}},
+        {"published": {"score": "label", "loss": "bce", "unit_length": True}},
         {"training": training(validation=0.2, warmup_epochs=2)},
         {"encoder": {"type": "xttention", "hidden_dim": 32, "views": 4}},
     ],
@@ -228,14 +257,14 @@ def test_a_matcher_leads_to_allowed_labels_only():
 
 def test_few_clusters_are_the_first_of_many():
     data = planted(labels=60)
-    model = xbert.train(data, config(matcher="linear", index={"depth": 4}))
+    model = xbert.train(data, config(**LINEAR, index={"published": {"depth": 4}}))
     many = model.match(data.texts, 10)
     for k in (1, 3):
         assert (model.match(data.texts, k).labels == many.labels[:, :k]).all()
 
 
-def test_held_out_texts_are_judged_by_what_is_measured_of_clusters():
-    with pytest.raises(ConfigError, match=r"nDCG@5.*take P@1, P@3, P@5, P@1-10"):
+def test_metrics_on_held_out_texts_are_those_of_clusters():
+    with pytest.raises(ConfigError, match=r"nDCG@5.*P@1, P@3, P@5, P@1-10"):
         xbert.train(planted(), config(training={"validation": 0.2, "metric": "nDCG@5"}))
 
 
@@ -261,74 +290,74 @@ def test_a_training_that_dies_in_ranking_goes_on_there(tmp_path, monkeypatch):
     how = config(training={"validation": 0.2})
     whole = xbert.train(data, how).rank(data.texts, 5)
     steps = counted(monkeypatch, loop.Training, "_step")
-    indexed = counted(monkeypatch, xbert, "index")
+    indexed = counted(monkeypatch, xbert, "index_labels")
 
     def dies(*given):
         raise Killed
 
-    with run.kept_in(tmp_path / "run"):
-        with monkeypatch.context() as patched:
-            patched.setattr(xbert, "train_leaves", dies)
-            with pytest.raises(Killed):
-                xbert.train(data, how)
-        taught = len(steps)
-        again = xbert.train(data, how)
-        other = xbert.train(data, replace(how, beam=1, score="label"))
-        xbert.train(data, replace(how, svm=replace(how.svm, cost=2.0)))
-    assert taught > 0
-    assert len(steps) == taught  # nothing was matched again, not for another ranker either
+    run = Run.at(tmp_path / "run")
+    with monkeypatch.context() as patched:
+        patched.setattr(xbert, "train_leaves", dies)
+        with pytest.raises(Killed):
+            xbert.train(data, how, run)
+    done = len(steps)
+    again = xbert.train(data, how, run)
+    by_label = replace(how.published, score="label")
+    other = xbert.train(data, replace(how, beam=1, published=by_label), run)
+    xbert.train(data, replace(how, svm=replace(how.svm, cost=2.0)), run)
+    assert done > 0
+    assert len(steps) == done  # nothing was matched again, not for another ranker either
     assert len(indexed) == 1
     assert (again.rank(data.texts, 5).scores == whole.scores).all()
     assert other.config.beam == 1
     lines = map(json.loads, (tmp_path / "run" / "log.jsonl").read_text().splitlines())
-    said = [line["figures"] for line in lines if line.get("stage") == "matcher"]
-    assert set(said[0]) == {"P@1", "P@3", "P@5", "P@1-10"}
+    figures = [line["figures"] for line in lines if line.get("stage") == "matcher"]
+    assert set(figures[0]) == {"P@1", "P@3", "P@5", "P@1-10"}
 
 
 def test_a_ranker_that_reads_vectors_may_come_after_one_that_does_not(tmp_path, monkeypatch):
     data = planted(texts=60)
     how = config()
     steps = counted(monkeypatch, loop.Training, "_step")
-    with run.kept_in(tmp_path / "run"):
-        xbert.train(data, replace(how, features="words", negatives="tfn"))
-        taught = len(steps)
-        after = xbert.train(data, how)
-    assert len(steps) == taught > 0
-    assert (
-        after.rank(data.texts, 5).scores == xbert.train(data, how).rank(data.texts, 5).scores
-    ).all()
+    run = Run.at(tmp_path / "run")
+    words_only = config(vector_weight=None, published={"negatives": "tfn"})
+    xbert.train(data, words_only, run)
+    done = len(steps)
+    after = xbert.train(data, how, run)
+    assert len(steps) == done > 0
+    expected = xbert.train(data, how).rank(data.texts, 5)
+    assert (after.rank(data.texts, 5).scores == expected.scores).all()
 
 
-def test_a_training_that_dies_in_matching_keeps_its_index(tmp_path, monkeypatch):
+def test_a_training_that_dies_in_matching_still_has_its_index(tmp_path, monkeypatch):
     data = planted(texts=60)
     how = config()
-    indexed = counted(monkeypatch, xbert, "index")
-    with run.kept_in(tmp_path / "run"):
-        with monkeypatch.context() as patched:
-            patched.setattr(match, "neural_matcher", lambda *given: 1 / 0)
-            with pytest.raises(ZeroDivisionError):
-                xbert.train(data, how)
-        xbert.train(data, how)
+    indexed = counted(monkeypatch, xbert, "index_labels")
+    run = Run.at(tmp_path / "run")
+    with monkeypatch.context() as patched:
+        patched.setattr(match, "train_neural", lambda *given: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            xbert.train(data, how, run)
+    xbert.train(data, how, run)
     assert len(indexed) == 1
-    run.tidy(tmp_path / "run")
+    run.tidy()
     assert not list((tmp_path / "run").rglob("*.safetensors"))
 
 
-@pytest.mark.parametrize("names", [xbert._INDEX, xbert._MATCHER])
+@pytest.mark.parametrize("names", [xbert.INDEX_SETTINGS, xbert.MATCHER_SETTINGS])
 def test_a_stage_knows_the_encoder_that_made_it(names, tmp_path):
     data = planted(texts=10)
     place = tiny_encoder(tmp_path / "bert", seed=0)
-    how = config(encoder={"name": place}, index={"vectors": "text", "encoder": {"name": place}})
+    encoder = {"type": "pretrained", "name": place}
+    how = config(encoder=encoder, index=clusters("text", {"name": place}))
     keys = [xbert._key(data, how, names) for _ in range(2)]
     tiny_encoder(tmp_path / "bert", seed=1)
     assert keys[0] == keys[1] != xbert._key(data, how, names)
-    linear = config(encoder={"name": "nowhere"}, matcher="linear")  # needs none
-    assert xbert._key(data, linear, names)
 
 
-def test_the_best_moment_is_chosen_by_the_mean_of_cluster_precisions():
+def test_the_best_epoch_has_the_highest_mean_of_cluster_precisions():
     matched = Ranking(np.array([[0, 1, 2], [2, 1, 0]], np.int32), np.array([[3.0, 2, 1]] * 2))
-    found = match.figures(matched, csr_of_rows([[0, 1], [1]], 3))
+    found = match.cluster_metrics(matched, csr_of_rows([[0, 1], [1]], 3))
     each = [50, 75, 50] + [100 * 1.5 / k for k in range(4, 11)]
     assert found["P@1-10"] == pytest.approx(np.mean(each))
     assert found["P@3"] == pytest.approx(50)
@@ -336,7 +365,7 @@ def test_the_best_moment_is_chosen_by_the_mean_of_cluster_precisions():
 
 
 def test_a_folder_whose_parts_do_not_fit_is_refused():
-    parts = xbert.train(planted(texts=40, labels=6), config(matcher="linear")).to_parts()
+    parts = xbert.train(planted(texts=40, labels=6), config(**LINEAR)).to_parts()
     for name, array in (
         ("ranker.parents0", np.zeros(3, np.int32)),
         ("matcher.depth", np.zeros(1, np.int32)),
@@ -347,60 +376,76 @@ def test_a_folder_whose_parts_do_not_fit_is_refused():
 
 
 # Presets and ensembles
+DATA_SETS = ("eurlex4k", "wiki10-31k", "amazoncat-13k", "wiki-500k")
+
+
 def test_presets_are_the_published_settings():
-    bert = [presets.EURLEX_4K, presets.WIKI10_31K, presets.AMAZONCAT_13K, presets.WIKI_500K]
+    bert = [published(f"xbert-{data}") for data in DATA_SETS]
     assert [each.training.epochs for each in bert] == [20, 15, 5, 12]
-    assert [each.training.encoder_rate for each in bert] == [5e-5, 5e-5, 5e-5, 8e-5]
-    assert [each.training.validate_every for each in bert] == [400, 150, 10_000, 15_000]
-    first = bert[0]
-    assert (first.encoder.max_tokens, first.encoder.vector, first.loss) == (
-        512,
-        "pooler",
-        "squared_hinge",
-    )
-    assert (first.features, first.negatives, first.score, first.beam) == (
-        "words",
-        "tfn",
-        "path",
-        10,
-    )
-    assert (first.svm.prune, first.svm.max_iterations, first.training.validation) == (0.1, 100, 0.1)
-    reads = presets.EURLEX_4K_XTTENTION.encoder
-    assert (reads.max_tokens, reads.words, reads.width, reads.views, reads.hidden) == (
-        301,
-        80_003,
-        512,
-        30,
-        2000,
-    )
-    nine = presets.EURLEX_4K_NINE
-    assert len({(each.encoder.name, each.index.vectors) for each in nine}) == 9
-    assert {(each.features, each.negatives, each.score, each.unit_rows) for each in nine} == {
-        ("joined", "both", "label", True)
-    }
+    assert [each.training.optimizer.encoder_lr for each in bert] == [5e-5, 5e-5, 5e-5, 8e-5]
+    steps = [each.training.published.validate_every for each in bert]
+    assert steps == [400, 150, 10_000, 15_000]
+    assert [each.training.batch_size for each in bert] == [32, 32, 36, 36]
+    assert [each.training.schedule.warmup for each in bert] == [0.1, 0.1, 0.1, 0.2]
+    for each in bert:
+        assert (each.encoder.max_tokens, each.encoder.pooling) == (512, "pooler")
+        how = each.published
+        assert (how.loss, how.negatives, how.score) == ("squared_hinge", "tfn", "path")
+        assert (each.vector_weight, each.beam, each.path_exponent) == (None, 10, 1.0)
+        assert (each.svm.prune, each.svm.max_iterations) == (0.1, 100)
+        assert each.training.validation == 0.1
+        assert each.index.published.centres == "mean"
 
 
-def test_the_six_are_two_kinds_of_label_vectors_times_three_seeds():
+def test_xttention_presets_are_the_published_settings():
+    found = [published(f"xttention-{data}") for data in DATA_SETS]
+    assert [each.training.epochs for each in found] == [12, 20, 6, 9]
+    assert [each.training.batch_size for each in found] == [128, 128, 256, 256]
+    encoder = found[0].encoder
+    assert (encoder.TYPE, encoder.max_tokens, encoder.vocabulary_size) == ("xttention", 301, 80_003)
+    assert (encoder.embedding_dim, encoder.views, encoder.hidden_dim) == (512, 30, 2000)
+    assert {each.training.schedule.name for each in found} == {"plateau"}
+
+
+def members_of(name):
+    members = [member_config(member) for member in presets.load(name).settings["members"]]
+    assert {kind for kind, _ in members} == {"xbert"}
+    return [config for _, config in members]
+
+
+@pytest.mark.parametrize("data", DATA_SETS)
+def test_the_six_are_two_kinds_of_label_vectors_times_three_seeds(data):
+    six = members_of(f"xbert-{data}-six")
     pairs = [(kind, seed) for kind in ("text", "pifa") for seed in range(3)]
-    for six in (presets.EURLEX_4K_SIX, xbert.variants(xbert.Config())):
-        assert [(each.index.vectors, each.index.seed) for each in six] == pairs
-        assert {replace(each, index=IndexConfig()) for each in six} == {
-            replace(six[0], index=IndexConfig())
-        }
-        assert [each.index.centres for each in six] == ["mean"] * 3 + ["unit"] * 3
-    assert [each.index.seed for each in xbert.variants(xbert.Config(), ["pifa"])] == [0, 1, 2]
+    assert [(each.index.TYPE, each.index.seed) for each in six] == pairs
+    assert [each.index.published.centres for each in six] == ["mean"] * 3 + ["unit"] * 3
+    alone = published(f"xbert-{data}")
+    assert {replace(each, index=alone.index) for each in six} == {alone}
+
+
+@pytest.mark.parametrize("data", DATA_SETS)
+def test_the_nine_are_three_encoders_times_three_kinds_of_label_vectors(data):
+    nine = members_of(f"x-transformer-{data}")
+    assert len({(each.encoder.name, each.index.TYPE) for each in nine}) == 9
+    assert {each.index.TYPE for each in nine} == {"pifa", "pifa_neural", "text"}
+    assert {(each.encoder.name, each.encoder.pooling) for each in nine} == {
+        ("bert-large-cased-whole-word-masking", "pooler"),
+        ("roberta-large", "pooler"),
+        ("xlnet-large-cased", "cls"),
+    }
+    for each in nine:
+        how = each.published
+        assert (how.negatives, how.score, how.unit_length) == ("both", "label", True)
+        assert (each.vector_weight, each.svm.prune) == (1.0, 0.01)
 
 
 def test_other_seeds_make_other_clusters_and_their_average_answers():
-    from xmtc.models import ensemble
-
     data = planted(texts=120)
-    members = [
-        xbert.train(data, each) for each in xbert.variants(config(matcher="linear"), ["pifa"])
-    ]
-    clusters = {tuple(member.tree.parents[-1]) for member in members}
+    base = "xbert encoder=none index.published.depth=2"
+    made = ensemble.Config(members=tuple(f"{base} index.seed={seed}" for seed in range(3)))
+    together = ensemble.train(data, made)
+    clusters = {tuple(member.tree.parents[-1]) for member in together.members}
     assert len(clusters) == 3
-    together = ensemble.of(members)
     assert xmtc.evaluate(together, data).metrics["P@1"] > 95
 
 

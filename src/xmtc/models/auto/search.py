@@ -106,7 +106,7 @@ class Config:
         return {kind: settings.from_dict(MODULES[kind].Config, values[kind]) for kind in MODULES}
 
 
-class Split(NamedTuple):
+class HeldOutSplit(NamedTuple):
     """The rows that all compared models are trained on, and the texts that they are compared on."""
 
     rows: Longs
@@ -133,19 +133,19 @@ def choose(dataset: Dataset, config: Config, run: Run = NO_RUN) -> Outcome:
     return outcome
 
 
-def split_of(dataset: Dataset, config: Config) -> Split:
+def split_of(dataset: Dataset, config: Config) -> HeldOutSplit:
     """Some texts are held out, unless validation data was given."""
     given = dataset.validation
     if given is None:
         share = min(config.validation, config.max_validation_texts / len(dataset))
         rows, drawn = dataset.split_rows(share, config.seed)
-        return Split(rows, dataset.take(drawn))
+        return HeldOutSplit(rows, dataset.take(drawn))
     if len(given) > config.max_validation_texts:
         given = given.split(config.max_validation_texts / len(given), config.seed)[1]
-    return Split(np.arange(len(dataset)), given)
+    return HeldOutSplit(np.arange(len(dataset)), given)
 
 
-def _comparable(dataset: Dataset, split: Split) -> bool:
+def _comparable(dataset: Dataset, split: HeldOutSplit) -> bool:
     """Whether there are labels to learn and labels to compare by."""
     labelled = dataset.relevant[split.rows].nnz and split.held_out.relevant.nnz
     return len(split.rows) >= MIN_TEXTS and bool(labelled)
@@ -174,7 +174,7 @@ class ModelSearch:
     Finished models are saved in the run's folder: a search that was killed goes on after them.
     """
 
-    def __init__(self, dataset: Dataset, split: Split, config: Config, run: Run) -> None:
+    def __init__(self, dataset: Dataset, split: HeldOutSplit, config: Config, run: Run) -> None:
         self.dataset = replace(dataset, validation=None)
         self.rows, self.held_out = split
         self.train_set = self.dataset.take(self.rows)

@@ -6,10 +6,9 @@ classifiers above them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -25,20 +24,22 @@ from xmtc.linear.forest import Forest
 from xmtc.linear.forest_store import forest_arrays, read_forest
 from xmtc.linear.nodes import ForestConfig, train_forest
 from xmtc.linear.svm import SvmConfig
+from xmtc.models.xbert.xbert_settings import MEAN_PRECISION, Config
 from xmtc.neural.heads.dense_scorer import DenseScorer, load_generator
-from xmtc.neural.settings import Encoder, LabelLoss, TrainingConfig
+from xmtc.neural.settings import Encoder, LabelLoss
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from xmtc.neural.devices import Rng
     from xmtc.neural.encoders.text_encoder import TextEncoder
-    from xmtc.neural.heads.flat import Flat
-    from xmtc.neural.training.prepared import Prepared
 
-DEPTH = 10  # clusters that a matcher is judged by
-MEAN: Final = "P@1-10"  # the mean of P@1 to P@10, by which the best moment is chosen
-METRICS = ("P@1", "P@3", "P@5", MEAN)
+METRIC_DEPTH = 10  # clusters that a matcher's metrics look at
+METRICS = ("P@1", "P@3", "P@5", MEAN_PRECISION)
+
+
+class MatcherTexts(NamedTuple):
+    """Texts, and (texts, clusters) where their labels are."""
+
+    texts: Sequence[str]
+    clusters: Csr
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class NeuralMatcher:
         clusters = LabelTree.flat(len(self.scorer.weights))
         scorer = replace(self.scorer, margins=True)  # above 1 their scores would all be equal
         found = walk(clusters, [scorer], vectors, beam, combine="child", allowed=allowed)
-        scores = chances(found.scores, self.loss)
+        scores = probabilities(found.scores, self.loss)
         return Ranking(found.labels, np.where(found.labels == NO_LABEL, NO_SCORE, scores))
 
     def to_arrays(self, name: str) -> dict[str, Array]:
@@ -97,83 +98,71 @@ class LinearMatcher:
 Matcher = NeuralMatcher | LinearMatcher
 
 
-def chances(margins: Floats, loss: LabelLoss) -> Floats:
-    """From 0 to 1: exp(-[1 - m]²) where margins were taught to reach 1, else the logistic one."""
+def probabilities(margins: Floats, loss: LabelLoss) -> Floats:
+    """exp(-[1 - m]²) of margins trained with a hinge loss, the logistic function with bce."""
     if loss == "bce":
         return expit(margins, dtype=np.float32)  # type: ignore[no-any-return]
     short = np.maximum(0, 1 - margins)
     return np.exp(-short * short).astype(np.float32)  # type: ignore[no-any-return]
 
 
-def figures(matched: Ranking, relevant: Csr) -> dict[str, float]:
+def cluster_metrics(matched: Ranking, relevant: Csr) -> dict[str, float]:
     """P@k of clusters, and the mean of P@1 to P@10."""
-    ks = tuple(range(1, DEPTH + 1))
+    ks = tuple(range(1, METRIC_DEPTH + 1))
     found = evaluate_ranking(matched, relevant, ks=ks).metrics
     mean = float(np.mean([found[f"P@{k}"] for k in ks]))
-    return {name: mean if name == MEAN else found[name] for name in METRICS}
+    return {name: mean if name == MEAN_PRECISION else found[name] for name in METRICS}
 
 
-def linear_matcher(words: Csr, relevant: Csr, tree: LabelTree, svm: SvmConfig) -> LinearMatcher:
+def train_linear(words: Csr, relevant: Csr, tree: LabelTree, svm: SvmConfig) -> LinearMatcher:
     """tree: halves of halves, the last level the clusters. relevant: (texts, clusters)."""
     return LinearMatcher(train_forest(words, relevant, tree, ForestConfig(svm)))
 
 
-@dataclass(frozen=True)
-class Teaching:
-    """How a neural matcher learns."""
-
-    encoder: Encoder
-    training: TrainingConfig
-    loss: LabelLoss
-    dropout: float
-    standardise: bool
-    start_at_frequency: bool
-
-
-def neural_matcher(
-    texts: Sequence[str],
-    relevant: Csr,
-    held_out: tuple[Sequence[str], Csr] | None,
-    how: Teaching,
-    run: Run,
-    key: str,
-    rng: Rng,
-) -> tuple[NeuralMatcher, Callable[[], Floats]]:
-    """The matcher, taught with (texts, clusters); and a way to its vectors of these very texts,
-    which is quicker than to read them again where layers are frozen."""
+def train_neural(
+    train_set: MatcherTexts, held_out: MatcherTexts | None, config: Config, run: Run, key: str
+) -> tuple[NeuralMatcher, Floats | None]:
+    """The matcher, and its (texts, dim) vectors of the training texts if the ranker needs them."""
+    from xmtc.neural.devices import Rng
     from xmtc.neural.encoders.vectors import text_vectors
+    from xmtc.neural.heads.flat import Flat
     from xmtc.neural.training.prepared import fine_tune, prepare
 
-    lesson = prepare(texts, how.encoder, how.training, run, key, rng, standardize=how.standardise)
+    assert config.encoder is not None
+    published = config.published
+    rng = Rng(config.training.seed)
+    prepared = prepare(
+        train_set.texts,
+        config.encoder,
+        config.training,
+        run,
+        key,
+        rng,
+        standardize=published.standardize,
+    )
+    texts, clusters = train_set.clusters.shape
     with rng.turn():
-        head = _head(relevant, lesson.encoder.dim, how)
+        head = Flat(prepared.encoder.dim, clusters, mean=True, loss=published.loss)
+        if published.bias_from_frequency:
+            head.start_at_frequency(label_counts(train_set.clusters), texts)
+        if config.training.published.shard_labels:
+            head.shard()
+
+    def matcher() -> NeuralMatcher:
+        scorer = head.scorer().of_raw(prepared.standard)
+        return NeuralMatcher(prepared.encoder, scorer, published.loss)
 
     def measure() -> dict[str, float]:
         if held_out is None:
             return {}
-        lesson.encoder.eval()
-        matcher, (asked, truth) = _matcher(lesson, head, how), held_out
-        return figures(matcher.match(truth, matcher.read(asked), DEPTH, None), truth)
+        prepared.encoder.eval()
+        vectors = matcher().read(held_out.texts)
+        matched = matcher().match(held_out.clusters, vectors, METRIC_DEPTH, None)
+        return cluster_metrics(matched, held_out.clusters)
 
-    fine_tune(lesson, lesson.task(head, relevant, how.dropout, measure))
-    return _matcher(lesson, head, how), partial(text_vectors, lesson.source, run.cache)
-
-
-def _matcher(lesson: Prepared, head: Flat, how: Teaching) -> NeuralMatcher:
-    return NeuralMatcher(lesson.encoder, head.scorer().of_raw(lesson.standard), how.loss)
-
-
-def _head(relevant: Csr, dim: int, how: Teaching) -> Flat:
-    from xmtc.neural.heads.flat import Flat
-
-    texts, clusters = relevant.shape
-    head = Flat(dim, clusters, mean=True, loss=how.loss)
-    if how.start_at_frequency:
-        counts = label_counts(relevant)
-        head.start_at_frequency(counts, texts)
-    if how.training.published.shard_labels:
-        head.shard()
-    return head
+    fine_tune(prepared, prepared.task(head, train_set.clusters, config.dropout, measure))
+    vectors = text_vectors(prepared.source, run.cache) if config.stores_vectors else None
+    return matcher(), vectors
 
 
 def read_linear_matcher(parts: Parts, name: str, features: int, clusters: int) -> LinearMatcher:

@@ -43,7 +43,7 @@ class LabelledTexts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Candidates:
+class LevelCandidates:
     """(texts, beam) nodes of a level that rank high, of the training and the held-out texts."""
 
     train: Ints
@@ -78,7 +78,7 @@ class LevelTraining:
         return vectors
 
     def train_level(
-        self, tree: LabelTree, vectors: Floats, candidates: Candidates | None, epochs: int
+        self, tree: LabelTree, vectors: Floats, candidates: LevelCandidates | None, epochs: int
     ) -> Floats:
         """The vectors after fine-tuning on the last level of this tree."""
         from xmtc.neural.encoders.vectors import text_vectors
@@ -111,7 +111,7 @@ class LevelTraining:
         with self.prepared.rng.turn():
             return Active(weights * scale, biases)
 
-    def rank_level(self, tree: LabelTree, vectors: Floats) -> Candidates:
+    def rank_level(self, tree: LabelTree, vectors: Floats) -> LevelCandidates:
         """The best nodes of the tree's last level, by classifiers over words and vectors."""
         weight = self.config.vector_weight
         beam = self.config.levels.beam
@@ -124,10 +124,10 @@ class LevelTraining:
             current = self.prepared.encoder.eval().encode(self.held_out.texts)
             unseen = concat(self.held_out.words, current, whole=False, weight=weight)
             held_out = forest.rank(unseen, beam, beam).labels
-        return Candidates(forest.rank(rows, beam, beam).labels, held_out)
+        return LevelCandidates(forest.rank(rows, beam, beam).labels, held_out)
 
     def metrics(
-        self, tree: LabelTree, head: Active, candidates: Candidates | None
+        self, tree: LabelTree, head: Active, candidates: LevelCandidates | None
     ) -> dict[str, float]:
         """Of the output layer's ranking of its level's nodes, on the held-out texts."""
         if self.held_out is None:

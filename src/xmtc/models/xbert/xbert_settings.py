@@ -1,0 +1,168 @@
+"""Settings of xbert's three stages: index the labels, match clusters, rank the labels inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from xmtc.core.config import group, setting
+from xmtc.core.errors import require
+from xmtc.labels.trees import PublishedTree
+from xmtc.linear.forest import WeightType
+from xmtc.linear.nodes import Negatives
+from xmtc.linear.svm import SvmConfig
+from xmtc.neural.settings import Encoder, LabelLoss, Pretrained, TrainingConfig
+from xmtc.text.tfidf import TfidfConfig
+
+MEAN_PRECISION: Literal["P@1-10"] = "P@1-10"  # the mean of P@1 to P@10 of clusters
+
+
+@dataclass(frozen=True)
+class PublishedIndex:
+    """What exists for the paper's code, or to measure it."""
+
+    weigh_texts: bool = setting(
+        True, "PIFA: a text with n labels counts 1/√n, as in the code; False: 1, as in the paper"
+    )
+    max_terms: int | None = setting(64, "terms of a PIFA vector at most (None: all)")
+    centres: Literal["unit", "mean"] = setting("unit", "2-means: spherical, or Euclidean (mean)")
+    stop: Literal["still", "change", "gain"] = setting(
+        "still", "2-means stops when nothing moves, or changes (X-BERT's code), or gains"
+    )
+    depth: int | None = setting(None, "2 to this power clusters (None: by max_leaf)")
+
+    def __post_init__(self) -> None:
+        terms = self.max_terms
+        require(terms is None or terms >= 1, "max_terms", terms, "must be at least 1, or none")
+        depth = self.depth
+        require(depth is None or 1 <= depth <= 30, "depth", depth, "must lie between 1 and 30")
+        PublishedTree(self.stop, self.centres)
+
+
+@dataclass(frozen=True)
+class LabelIndex:
+    """Balanced clusters of labels, by halves of halves."""
+
+    TYPE: ClassVar[str] = ""
+    max_leaf: int = setting(100, "labels in a cluster, about; smaller is harder to match")
+    seed: int = setting(0, "random seed of the clusters, e.g. for members of an ensemble")
+    published: PublishedIndex = group(PublishedIndex)
+
+    def __post_init__(self) -> None:
+        require(self.max_leaf >= 1, "max_leaf", self.max_leaf, "must be at least 1")
+        require(self.seed >= 0, "seed", self.seed, "must be 0 or more")
+
+    def without_effect(self) -> Iterator[tuple[str, str]]:
+        """Settings of PIFA, where labels have other vectors."""
+        usual = PublishedIndex()
+        if self.TYPE != "pifa" and self.published.max_terms not in (None, usual.max_terms):
+            yield "published.max_terms", f"index={self.TYPE} has no terms"
+        if self.TYPE == "text" and self.published.weigh_texts != usual.weigh_texts:
+            yield "published.weigh_texts", "index=text is not PIFA"
+
+
+@dataclass(frozen=True)
+class PifaIndex(LabelIndex):
+    """Labels are described by the average TF-IDF row of their texts."""
+
+    TYPE: ClassVar[str] = "pifa"
+
+
+@dataclass(frozen=True)
+class PifaNeuralIndex(LabelIndex):
+    """Labels are described by the average encoder vector of their texts."""
+
+    TYPE: ClassVar[str] = "pifa_neural"
+    encoder: Pretrained = group(lambda: Pretrained(max_tokens=64))
+
+
+@dataclass(frozen=True)
+class TextIndex(LabelIndex):
+    """Labels are described by the encoder vector of their label text."""
+
+    TYPE: ClassVar[str] = "text"
+    encoder: Pretrained = group(lambda: Pretrained(max_tokens=64))
+
+
+@dataclass(frozen=True)
+class PublishedXBert:
+    """What exists for the code of the papers, or to measure it."""
+
+    loss: LabelLoss = setting("squared_hinge", "loss function of the matcher")
+    bias_from_frequency: bool = setting(
+        True, "the matcher's biases begin at the frequency of each cluster"
+    )
+    standardize: bool = setting(True, "the matcher reads standardized vectors")
+    unit_length: bool = setting(
+        False, "scale concatenated rows to unit length, as X-Transformer does"
+    )
+    negatives: Negatives = setting(
+        "both", "negative texts: teacher forcing (tfn), matcher aware (man), or both"
+    )
+    score: Literal["path", "label"] = setting(
+        "path", "the label's score times its cluster's, or the label's alone"
+    )
+    weight_type: WeightType = setting("int8", "type of the weights; int8 is a third of the size")
+
+
+@dataclass(frozen=True)
+class Config:
+    """An encoder finds the clusters, words decide inside them. Minutes to hours."""
+
+    index: PifaIndex | PifaNeuralIndex | TextIndex = group(PifaIndex)
+    encoder: Encoder | None = group(
+        Pretrained, "encoder of the matcher (None: a linear matcher, a tree of classifiers)"
+    )
+    training: TrainingConfig = group(lambda: TrainingConfig(metric=MEAN_PRECISION))
+    dropout: float = setting(0.1, "dropout of the text vector")
+    beam: int = setting(10, "beam width: clusters whose labels are ranked")
+    text: TfidfConfig = group(TfidfConfig)
+    max_terms: int | None = setting(96, "terms of a text at most, the heaviest (None: all)")
+    vector_weight: float | None = setting(
+        1.0, "length of the matcher's vector in the ranker; words have 1 (None: words only)"
+    )
+    svm: SvmConfig = group(SvmConfig)
+    path_exponent: float = setting(0.5, "exponent of the cluster's score in a path")
+    published: PublishedXBert = group(PublishedXBert)
+
+    def __post_init__(self) -> None:
+        require(0 <= self.dropout < 1, "dropout", self.dropout, "must lie between 0 and 1")
+        require(1 <= self.beam <= 1 << 20, "beam", self.beam, "must lie between 1 and a million")
+        terms = self.max_terms
+        require(terms is None or terms >= 1, "max_terms", terms, "must be at least 1, or none")
+        weight = self.vector_weight
+        expected = "must be above 0, at most 1000; without vectors: none"
+        require(weight is None or 0 < weight <= 1000, "vector_weight", weight, expected)
+        exponent = self.path_exponent
+        require(0 <= exponent <= 1, "path_exponent", exponent, "must lie between 0 and 1")
+
+    def without_effect(self) -> Iterator[tuple[str, str]]:
+        """Settings of what this combination does not have."""
+        usual = Config()
+        if self.encoder is None:
+            for name in ("training", "dropout", "vector_weight"):
+                if getattr(self, name) != getattr(usual, name):
+                    yield name, "encoder=none: the matcher is linear"
+            for name in ("loss", "bias_from_frequency", "standardize", "unit_length"):
+                if getattr(self.published, name) != getattr(usual.published, name):
+                    yield f"published.{name}", "encoder=none: the matcher is linear"
+        elif self.vector_weight is None and self.published.unit_length:
+            yield "published.unit_length", "vector_weight=none: rows are not concatenated"
+        if self.published.score == "label" and self.path_exponent != usual.path_exponent:
+            yield "path_exponent", "published.score=label leaves the path out"
+
+    @property
+    def concatenates(self) -> bool:
+        """Whether the ranker reads vectors next to words."""
+        return self.vector_weight is not None and self.encoder is not None
+
+    @property
+    def stores_vectors(self) -> bool:
+        """Whether the ranker needs the matcher's vectors of the training texts."""
+        return self.concatenates or (self.encoder is not None and self.published.negatives != "tfn")
+
+    @property
+    def needs_neural(self) -> bool:
+        """Whether torch is needed."""
+        return self.encoder is not None or not isinstance(self.index, PifaIndex)
