@@ -269,16 +269,6 @@ def _shuffle(numbers, random):
 
 
 @kernel
-def _prefetch(rows, row, after, weights):
-    """Say which rows come next: what they read is fetched meanwhile."""
-    indptr, columns, values, _ = rows
-    fetch(columns, indptr[after])
-    fetch(values, indptr[after])
-    for entry in range(indptr[row], indptr[row + 1]):
-        fetch(weights, np.int64(columns[entry]) * SIBLINGS)
-
-
-@kernel
 def _descend_block(rows, block, problem, random):
     """Move the weights, biases and alphas of a block to the optimum."""
     indptr, columns, values, square_lengths = rows
@@ -297,8 +287,12 @@ def _descend_block(rows, block, problem, random):
         place = 0
         while place < size:
             row = active[place]
-            if len(weights) > NEAR and place + 2 < size:
-                _prefetch(rows, active[place + 1], active[place + 2], weights)
+            if len(weights) > NEAR and place + 2 < size:  # the next rows are fetched meanwhile
+                fetch(columns, indptr[active[place + 2]])
+                fetch(values, indptr[active[place + 2]])
+                following = active[place + 1]
+                for entry in range(indptr[following], indptr[following + 1]):
+                    fetch(weights, np.int64(columns[entry]) * SIBLINGS)
             first = indptr[row]
             last = indptr[row + 1]
             add_rows(columns, values, first, last, weights, biases, state)

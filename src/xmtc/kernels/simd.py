@@ -103,7 +103,13 @@ def add_scaled(typingctx, sums, count, cells, first, scale):
         with cgutils.for_range_slice(
             builder, ir.Constant(count.type, 0), count, ir.Constant(count.type, WIDTH)
         ) as (place, _):
-            added = builder.fmul(factor, _load_as_floats(builder, builder.gep(begun, [place])))
+            pointer = builder.gep(begun, [place])
+            vector = ir.VectorType(pointer.type.pointee, WIDTH)
+            loaded = builder.load(builder.bitcast(pointer, vector.as_pointer()))
+            loaded.align = 1
+            if vector != _VECTOR:
+                loaded = builder.sitofp(loaded, _VECTOR)
+            added = builder.fmul(factor, loaded)
             target = builder.gep(sums, [place])
             _store(builder, builder.fadd(_load(builder, target), added), target)
         return context.get_dummy_value()
@@ -229,14 +235,6 @@ def _load(builder: Any, pointer: Any) -> Any:
     loaded = builder.load(builder.bitcast(pointer, _VECTOR.as_pointer()))
     loaded.align = 4  # arrays are aligned to their elements, not to the vector
     return loaded
-
-
-def _load_as_floats(builder: Any, pointer: Any) -> Any:
-    """16 numbers of any type."""
-    kind = pointer.type.pointee
-    loaded = builder.load(builder.bitcast(pointer, ir.VectorType(kind, WIDTH).as_pointer()))
-    loaded.align = 1
-    return loaded if isinstance(kind, ir.FloatType) else builder.sitofp(loaded, _VECTOR)
 
 
 def _store(builder: Any, value: Any, pointer: Any) -> None:

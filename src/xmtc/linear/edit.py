@@ -51,7 +51,14 @@ def with_labels(
     the only example is the label text. A label goes to the leaf that the tree itself leads its
     examples to; its negatives are the other examples, its siblings and some OTHERS.
     """
-    others = _typical_texts_of_others(forest)
+    samples = []
+    count = 0
+    for leaf in np.random.default_rng(0).permutation(forest.inner_nodes - forest.first_leaf):
+        if count < OTHERS:
+            chunk = forest.chunk(forest.first_leaf + leaf)
+            samples.append(_typical_texts(chunk, forest.feature_count))
+            count += len(chunk.biases)
+    others = as_csr(sp.vstack(samples))
     parents = _leaves_for(forest, texts, relevant, beam)
 
     def extended(leaf: int, chunk: Chunk) -> Chunk:
@@ -138,19 +145,6 @@ def _trained(
     highest = chunk.biases.max(initial=np.float32(-1))  # of a sibling, for a text without words
     biases = np.where(by_text, np.minimum(biases, highest), biases)
     return replace(new, values=new.values * stretch[new.siblings], biases=biases)
-
-
-def _typical_texts_of_others(forest: Forest) -> Csr:
-    """Typical texts of some OTHERS labels from anywhere, always the same ones."""
-    found = []
-    count = 0
-    for leaf in np.random.default_rng(0).permutation(forest.inner_nodes - forest.first_leaf):
-        if count >= OTHERS:
-            break
-        chunk = forest.chunk(forest.first_leaf + leaf)
-        found.append(_typical_texts(chunk, forest.feature_count))
-        count += len(chunk.biases)
-    return as_csr(sp.vstack(found))
 
 
 def _typical_texts(chunk: Chunk, features: int) -> Csr:
