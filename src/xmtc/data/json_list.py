@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from xmtc.core.errors import DataError
 from xmtc.core.progress import track
-from xmtc.data.bad_lines import BadLines, excerpt
-from xmtc.data.lines import BROKEN_GZIP, Parsed, broken_gzip, first_lines, open_bytes, parsed_rows
+from xmtc.data.bad_lines import BadLine, BadLines, excerpt
+from xmtc.data.lines import BROKEN_GZIP, Parsed, broken_gzip, first_lines, open_bytes
 
 CHUNK = 1 << 20  # bytes read at a time
+_BETWEEN = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder()
 
 
@@ -24,66 +26,69 @@ def is_json_list(path: Path) -> bool:
 
 
 def parsed_items(path: Path, parse: Callable[[Any], Parsed], bad: BadLines) -> Iterator[Parsed]:
-    """What `parse` makes of each item; a `BadLine` it raises goes to `bad`."""
+    """What `parse` makes of each item; a `BadLine` it raises goes to `bad`.
+
+    Broken JSON ends the reading.
+    """
+    text = ""  # the part of the file that is in memory
+    line = 1  # in which it begins
+    at = 0  # where in it the next item starts
+
+    def add_bad(problem: object) -> None:
+        bad.add(path, line + text.count("\n", 0, at), problem)
+
     with (
         track(f"reading {path.name}", path.stat().st_size) as advance,
         open_bytes(path, advance) as file,
     ):
-        yield from parsed_rows(_items(path, file, bad), parse, path, bad)
+        chunks = _chunks(path, file, add_bad)
+        text = next(chunks, "")
+        at = text.find("[") + 1
+        while True:
+            between = _BETWEEN.match(text, at)
+            at = between.end() if between else at
+            if text.startswith("]", at):
+                return
+            problem: Exception | None = None
+            try:
+                item, end = _DECODER.raw_decode(text, at)
+                # A bare number may go on in the next chunk; an object has its own end.
+                complete = end < len(text) or isinstance(item, dict)
+            except (ValueError, RecursionError) as error:
+                complete = False
+                problem = error
+            # About as much again, so that a long item is decoded only a few times.
+            more = "" if complete else "".join(islice(chunks, 1 + (len(text) - at) // CHUNK))
+            if more:
+                line += text.count("\n", 0, at)
+                text = text[at:] + more
+                at = 0
+            elif problem is None:
+                try:
+                    yield parse(item)
+                except BadLine as bad_item:
+                    add_bad(bad_item)
+                at = end
+            else:
+                what = f"not JSON ({problem}): {excerpt(text[at : at + 200])}. Reading ends here."
+                add_bad(what if at < len(text) else "the list has no end. Is it cut off?")
+                return
 
 
-def _items(path: Path, file: IO[bytes], bad: BadLines) -> Iterator[tuple[int, Any]]:
-    """(line number, item) for each item; nothing can be read after broken JSON."""
-    chunks = _chunks(path, file, bad)
-    text = next(chunks, "")  # the part of the file that is in memory
-    at = text.find("[") + 1  # where the next item starts
-    line = 1 + text.count("\n", 0, at)
-    problem: Exception | None
-    while True:
-        while at < len(text) and text[at] in " \t\r\n,":
-            line += text[at] == "\n"
-            at += 1
-        if text.startswith("]", at):
-            return
-        try:
-            item, end = _DECODER.raw_decode(text, at)
-            # A bare number may go on in the next chunk; an object has its own end.
-            complete = end < len(text) or isinstance(item, dict)
-            problem = None
-        except (ValueError, RecursionError) as error:
-            complete = False
-            problem = error
-        # About as much again, so that a long item is decoded only a few times.
-        more = "" if complete else "".join(islice(chunks, 1 + (len(text) - at) // CHUNK))
-        if more:
-            text = text[at:] + more
-            at = 0
-        elif problem is None:
-            yield line, item
-            line += text.count("\n", at, end)
-            at = end
-        else:
-            what = f"not JSON ({problem}): {excerpt(text[at : at + 200])}. Nothing after is read."
-            bad.add(path, line, what if at < len(text) else "the list has no end. Is it cut off?")
-            return
-
-
-def _chunks(path: Path, file: Any, bad: BadLines) -> Iterator[str]:
+def _chunks(path: Path, file: Any, add_bad: Callable[[str], None]) -> Iterator[str]:
     """The text of the file in parts; damage ends it."""
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    line = 1
     data = b"unread"
     while data:
         try:
             data = file.read1(CHUNK)
         except BROKEN_GZIP as problem:
             data = b""
-            bad.add(path, line, broken_gzip(problem))
+            add_bad(broken_gzip(problem))
         try:
             chunk = decoder.decode(data, final=not data)
         except UnicodeDecodeError as problem:
             seen = problem.object[problem.start : problem.start + 20]
             raise DataError(f"{path}: not UTF-8 near {seen!r}. Save the file as UTF-8.") from None
-        line += chunk.count("\n")
         if chunk:
             yield chunk

@@ -56,8 +56,9 @@ class SparseRows:
 
     def matrix(self) -> Csr:
         """(rows, columns); indices may come in any order, repeated ones are summed."""
-        largest = max(self.indices, default=-1)
-        columns = largest + 1 if self.columns is None else self.columns
+        columns = self.columns
+        if columns is None:
+            columns = max(self.indices, default=-1) + 1
         flat = (np.array(self.values, np.float32), np.array(self.indices, np.int32))
         matrix = csr(*flat, np.array(self.ends, np.int64), columns)
         matrix.sum_duplicates()
