@@ -263,7 +263,7 @@ def test_one_text_with_one_label_is_enough(kind):
 @pytest.mark.parametrize("labels", [[[], []], []], ids=["no-labels", "no-texts"])
 def test_nothing_to_learn_from_is_an_error_that_says_so(kind, labels):
     empty = xmtc.Dataset.of(["a text"] * len(labels), labels)
-    with pytest.raises(xmtc.DataError, match="no text"):
+    with pytest.raises(xmtc.DataError, match="has no texts|no training text has a label"):
         train(kind, empty)
 
 
@@ -283,9 +283,9 @@ def test_a_feature_matrix_is_as_good_as_texts(kind, tmp_path):
 @pytest.mark.parametrize("kind", sorted(NEURAL))
 def test_a_model_that_reads_texts_refuses_a_feature_matrix(kind):
     _, features = _encoded(data())
-    with pytest.raises(xmtc.DataError, match="reads texts, not a feature matrix"):
+    with pytest.raises(xmtc.DataError, match="expected texts, got a feature matrix"):
         train(kind, xmtc.Dataset((), data().relevant, data().labels, features))
-    with pytest.raises(xmtc.DataError, match="reads texts, not a feature matrix"):
+    with pytest.raises(xmtc.DataError, match="expected texts, got a feature matrix"):
         trained(kind).rank(features, k=3)
 
 

@@ -171,7 +171,7 @@ def test_presets_are_the_published_settings():  # spec 4.3 and 4.7
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"clusters": (0.5, 0.6)}, "add up to 1"),
         ({"published": {"cuts": (5, 5)}}, "increasing"),
@@ -180,8 +180,8 @@ def test_presets_are_the_published_settings():  # spec 4.3 and 4.7
         ({**CNN, "clusters": (0.2,) * 5, "narrowing": 9.0}, "fewer clusters"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(settings, said):
-    with pytest.raises(ConfigError, match=said):
+def test_settings_that_make_no_sense_are_refused(settings, message):
+    with pytest.raises(ConfigError, match=message):
         xmtc.train("aplc", planted(), settings)
 
 

@@ -73,8 +73,8 @@ def test_their_ratio_is_that_for_any_width(texts, width, seed):
 
 
 def test_cross_entropy_is_summed_in_the_paper_and_averaged_in_the_code():
-    chances = torch.tensor([[0.9, 0.2, 0.5]])
-    logits = torch.log(chances / (1 - chances))
+    probabilities = torch.tensor([[0.9, 0.2, 0.5]])
+    logits = torch.log(probabilities / (1 - probabilities))
     for mean, expected in ((False, 1.0216512475), (True, 0.3405504158)):
         loss = Flat(2, 3, mean).loss_of(logits, csr_of_rows([[0, 2]], 3))
         assert float(loss) == pytest.approx(expected, abs=1e-6)
@@ -294,7 +294,7 @@ SHORT = {"training": {"epochs": 1}}
 def test_a_finished_model_is_as_large_as_an_unguided_one():
     guides = [{"features": "pooler"}, {"labels_as": "one_hot"}, ENCODER_ONLY]
     models = [
-        xmtc.train("gudn", DATA, settings(**SHORT, guides=published(**some))) for some in guides
+        xmtc.train("gudn", DATA, settings(**SHORT, guides=published(**each))) for each in guides
     ]
     models.append(xmtc.train("lightxml", DATA, merged(quick_settings("lightxml"), SHORT)))
     shapes = [
@@ -378,7 +378,7 @@ def test_codes_are_warned_of_and_trained_all_the_same(caplog):
         assert not caplog.text
 
 
-def test_labels_say_their_text_their_name_or_both_with_spaces():
+def test_label_texts_are_a_description_their_name_or_both_with_spaces():
     space = xmtc.LabelSpace(("ec_law", "fish"), ("law of the EC", ""))
     assert label_texts(space) == ["law of the EC", "fish"]
     assert label_texts(space, "name") == ["ec law", "fish"]
@@ -417,8 +417,8 @@ def test_presets_are_the_published_settings():  # spec 5
 def partly(request):
     """A model that never saw labels 10 and 11, the rarest."""
     data = planted(texts=150)
-    kept = np.arange(12) < 10
-    seen = xmtc.Dataset(data.texts, data.relevant[:, kept], data.labels.only(kept))
+    trained = np.arange(12) < 10
+    seen = xmtc.Dataset(data.texts, data.relevant[:, trained], data.labels.only(trained))
     return xmtc.train("gudn", seen, settings(**request.param))
 
 
@@ -471,17 +471,17 @@ def test_other_changes_are_refused(partly):
 
 
 @given(st.integers(1, 4), st.booleans(), st.integers(0, 99))
-def test_a_new_node_finds_an_average_text_as_likely_as_known_ones_do(many, with_bias, seed):
+def test_a_new_node_finds_an_average_text_as_likely_as_known_ones_do(count, with_bias, seed):
     rng = np.random.default_rng(seed)
     weights, bias, new, usual, middle = (
-        rng.normal(size=shape).astype(np.float32) for shape in ((7, 5), 7, (many, 5), 5, 5)
+        rng.normal(size=shape).astype(np.float32) for shape in ((7, 5), 7, (count, 5), 5, 5)
     )
     scorer = DenseScorer(weights, bias if with_bias else None)
     wider = with_nodes(scorer, 7, new, usual, middle)
-    everything = np.arange(7 + many, dtype=np.int32)[None]
+    everything = np.arange(7 + count, dtype=np.int32)[None]
     odds = logit(wider.score(middle[None], everything)[0].astype(np.float64))
     assert (wider.weights[:7] == weights).all()
-    assert odds[7:] == pytest.approx(np.full(many, odds[:7].mean()), abs=1e-3)
+    assert odds[7:] == pytest.approx(np.full(count, odds[:7].mean()), abs=1e-3)
     if with_bias:  # nearer to what stands for it: likelier
         steps = middle + np.outer([0.0, 1.0, 2.0], new[0] - usual).astype(np.float32)
         rising = wider.score(steps, np.array([[7]] * 3, np.int32))[:, 0]

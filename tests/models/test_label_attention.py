@@ -205,7 +205,7 @@ def test_a_killed_training_goes_on_to_the_same_answer(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"encoder": {"type": "pretrained", "max_chunks": 2}}, "attend to all words at once"),
         ({"encoder": "xml_cnn"}, "Available: bilstm, cnn, pretrained"),
@@ -215,8 +215,8 @@ def test_a_killed_training_goes_on_to_the_same_answer(tmp_path, monkeypatch):
         ({"hidden_dims": ()}, "one to eight sizes"),
     ],
 )
-def test_settings_that_cannot_be_say_why(wrong, said):
-    with pytest.raises(ConfigError, match=said):
+def test_settings_that_cannot_be_say_why(wrong, message):
+    with pytest.raises(ConfigError, match=message):
         xmtc.train("label_attention", planted(texts=4), wrong)
 
 

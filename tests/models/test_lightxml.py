@@ -28,12 +28,12 @@ from xmtc.neural.training.static_negatives import DiscriminatorOnly, GeneratorOn
 
 # The worked example of the specification, 8.5: four clusters of eight labels.
 TREE = LabelTree.of([[0] * 4, [0, 0, 1, 1, 1, 2, 2, 3]])
-CHANCES = 1 / (1 + np.exp(-np.array([[2, -1, 0.5, 1]], np.float32)))
+PROBABILITIES = 1 / (1 + np.exp(-np.array([[2, -1, 0.5, 1]], np.float32)))
 
 
 def built(positives, overflow="extend", pads="masked", beam=2):
     relevant = csr_of_rows([positives], 8)
-    clusters = hardest_clusters(CHANCES, TREE.relevant_at(0, relevant), beam)
+    clusters = hardest_clusters(PROBABILITIES, TREE.relevant_at(0, relevant), beam)
     return clusters, candidates_of(clusters, TREE.children[1], relevant, overflow, pads)
 
 
@@ -84,12 +84,12 @@ def test_no_positive_is_ever_lost_and_no_candidate_comes_twice(rows, beam, seed)
     rng = np.random.default_rng(seed)
     tree = LabelTree.of([[0] * 10, rng.permutation(np.arange(30) % 10)])
     relevant = csr_of_rows(rows, 30)
-    chances = rng.random((len(rows), 10)).astype(np.float32) * 0.999
-    clusters = hardest_clusters(chances, tree.relevant_at(0, relevant), beam)
+    probabilities = rng.random((len(rows), 10)).astype(np.float32) * 0.999
+    clusters = hardest_clusters(probabilities, tree.relevant_at(0, relevant), beam)
     found = candidates_of(clusters, tree.children[1], relevant)
     for row, labels in enumerate(found.labels):
-        kept = labels[labels >= 0].tolist()
-        assert len(kept) == len(set(kept))
+        candidates = labels[labels >= 0].tolist()
+        assert len(candidates) == len(set(candidates))
         assert set(labels[found.relevant[row]]) == set(rows[row])
     assert (found.counts == (found.labels >= 0)).all()
 

@@ -1,4 +1,4 @@
-"""Validation data that is given: what a kind chooses, it chooses by it; it is not learned from."""
+"""Given validation data: kinds select by it and are not trained on it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def settings_of(kind):
 
 
 @pytest.mark.parametrize("kind", NEURAL)
-def test_checkpoints_are_chosen_by_it_and_all_other_texts_are_taught(kind, tmp_path):
+def test_checkpoints_are_chosen_by_it_and_all_other_texts_are_trained_on(kind, tmp_path):
     model = xmtc.train(kind, DATA, settings_of(kind), validation=dev(), run=tmp_path)
     assert model.trained_on.texts == len(DATA)
     assert model.labels.names == DATA.labels.names
@@ -46,20 +46,20 @@ def test_checkpoints_are_chosen_by_it_and_all_other_texts_are_taught(kind, tmp_p
     ]
     assert any("P@5" in line or "P@5" in line.get("figures", {}) for line in lines)
     if hasattr(model, "words"):
-        every = range(model.words.feature_count)
-        assert "unheard" not in {model.words.term(word) for word in every}
+        columns = range(model.words.feature_count)
+        assert "unheard" not in {model.words.term(column) for column in columns}
 
 
 def test_it_is_taken_whole_whatever_share_the_settings_hold_out():
-    judged = DATA.with_validation(dev())
+    dataset = DATA.with_validation(dev())
     for share in (None, 0.5):
-        taught, by = split_validation(judged, training_config(validation=share))
-        assert taught is judged
-        assert by is judged.validation
-        assert by.labels == DATA.labels
-    assert len(by) == 20
-    assert by.relevant.shape[1] == len(DATA.labels)
-    split_validation(judged, training_config(schedule="plateau"))  # has what it waits for
+        train, held_out = split_validation(dataset, training_config(validation=share))
+        assert train is dataset
+        assert held_out is dataset.validation
+        assert held_out.labels == DATA.labels
+    assert len(held_out) == 20
+    assert held_out.relevant.shape[1] == len(DATA.labels)
+    split_validation(dataset, training_config(schedule="plateau"))  # has what it waits for
 
 
 def test_a_run_with_other_validation_data_is_another_run():
@@ -108,16 +108,16 @@ def test_kinds_without_validation_refuse_it(kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "how", "said"),
+    ("kind", "how", "setting"),
     [
         ("xbert", {"encoder": None}, "encoder=none"),
         ("xr_transformer", {"training": {"epochs": 0}}, "training.epochs=0"),
     ],
 )
-def test_settings_that_use_no_validation_data_are_named_in_a_warning(kind, how, said, caplog):
+def test_settings_that_use_no_validation_data_are_named_in_a_warning(kind, how, setting, caplog):
     how = merged(quick_settings(kind), how)
     model = xmtc.train(kind, DATA, how, validation=dev())
-    assert f"{said} does not use validation data" in caplog.text
+    assert f"{setting} does not use validation data" in caplog.text
     caplog.clear()
     alone = xmtc.train(kind, DATA, how)
     assert "validation" not in caplog.text
@@ -141,12 +141,12 @@ def test_unusable_validation_data_is_refused(validation, message):
 
 
 def test_xbert_takes_no_matcher_that_knows_other_clusters(tmp_path):
-    learned, held_out = DATA.split(0.25, seed=0)
+    train, held_out = DATA.split(0.25, seed=0)
     how = settings_of("xbert")
     how["training"] |= {"validation": 0.25, "seed": 0}
     xmtc.train("xbert", DATA, how, run=tmp_path)
     assert len(list(tmp_path.rglob("matcher-*.safetensors"))) == 1
-    # The same texts are taught and held out, but now labels are clustered without the latter.
-    xmtc.train("xbert", learned, how, validation=held_out, run=tmp_path / "other")
+    # The same training and validation texts, but now labels are clustered without the latter.
+    xmtc.train("xbert", train, how, validation=held_out, run=tmp_path / "other")
     names = {path.name for path in tmp_path.rglob("matcher-*.safetensors")}
     assert len(names) == 2

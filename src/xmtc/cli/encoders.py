@@ -10,7 +10,9 @@ from xmtc.cli.output import json_option, print_json, print_table
 @click.command("encoders")
 @json_option
 def command(as_json: bool) -> None:
-    """List the encoders that neural models can use on this machine (`--set encoder.name=...`).
+    """List the encoders that neural models can use on this machine.
+
+    Pretrained ones: `--set encoder.name=...`. Those trained from the texts: `--set encoder=bilstm`.
 
     xmtc downloads nothing by itself: `hf download NAME` puts an encoder where it is found.
     """
