@@ -263,7 +263,7 @@ def test_one_text_with_one_label_is_enough(kind):
 @pytest.mark.parametrize("labels", [[[], []], []], ids=["no-labels", "no-texts"])
 def test_nothing_to_learn_from_is_an_error_that_says_so(kind, labels):
     empty = xmtc.Dataset.of(["a text"] * len(labels), labels)
-    with pytest.raises(xmtc.DataError, match="has no texts|no training text has a label"):
+    with pytest.raises(xmtc.DataError, match=r"has no texts|no training text has a label"):
         train(kind, empty)
 
 

@@ -26,7 +26,7 @@ from xmtc.models.neural_recipe import begin
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.adaptive_scorer import AdaptiveScorer, Shape, cluster_sizes, load_scorer
 from xmtc.neural.settings import (
-    Encoder,
+    EncoderConfig,
     Pretrained,
     TrainingConfig,
     changed,
@@ -83,7 +83,7 @@ class PublishedAplc:
 class Config:
     """A fine-tuned pretrained encoder; rare labels wait behind gates. Minutes to hours."""
 
-    encoder: Encoder = group(Pretrained, "what reads the texts")
+    encoder: EncoderConfig = group(Pretrained, "what reads the texts")
     training: TrainingConfig = group(TrainingConfig)
     clusters: tuple[float, ...] = setting(
         (0.5, 0.5), "shares of the labels, by frequency: in the head, then in each tail"

@@ -30,7 +30,7 @@ from xmtc.models.neural_recipe import begin
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.dense_scorer import DenseScorer, load_discriminator, load_generator
 from xmtc.neural.settings import (
-    Encoder,
+    EncoderConfig,
     Pretrained,
     TrainingConfig,
     frozen_encoder,
@@ -75,7 +75,7 @@ class PublishedLightXML:
 class Config:
     """A fine-tuned pretrained encoder; clusters where labels are many. Minutes to hours."""
 
-    encoder: Encoder = group(Pretrained, "what reads the texts")
+    encoder: EncoderConfig = group(Pretrained, "what reads the texts")
     training: TrainingConfig = group(TrainingConfig)
     dropout: float = setting(0.2, "dropout on the text vector")
     max_flat_labels: int = setting(32_000, "up to so many labels there are no clusters")

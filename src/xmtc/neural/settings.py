@@ -176,8 +176,7 @@ class XmlCnnEncoder(WordEncoderConfig):
         require_between(self, filters=(1, 8192), pools=(1, 1000), hidden_dim=(1, WIDEST))
 
 
-WordEncoder = BiLstmEncoder | CnnEncoder | XttentionEncoder | XmlCnnEncoder
-Encoder = Pretrained | BiLstmEncoder | CnnEncoder | XttentionEncoder | XmlCnnEncoder
+EncoderConfig = Pretrained | BiLstmEncoder | CnnEncoder | XttentionEncoder | XmlCnnEncoder
 
 
 @dataclass(frozen=True)
@@ -390,7 +389,7 @@ class GuideConfig:
                 yield f"published.{name}", "published.feature_weight=0"
 
 
-def frozen_encoder(encoder: Encoder, training: TrainingConfig) -> Iterator[tuple[str, str]]:
+def frozen_encoder(encoder: EncoderConfig, training: TrainingConfig) -> Iterator[tuple[str, str]]:
     """Settings of the encoder's training where none of its layers is trained."""
     if isinstance(encoder, Pretrained) and encoder.trainable_layers == 0:
         for name in changed(training.optimizer, "encoder_lr"):

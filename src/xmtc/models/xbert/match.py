@@ -26,7 +26,7 @@ from xmtc.linear.nodes import ForestConfig, train_forest
 from xmtc.linear.svm import SvmConfig
 from xmtc.models.xbert.xbert_settings import MEAN_PRECISION, Config
 from xmtc.neural.heads.dense_scorer import DenseScorer, load_generator
-from xmtc.neural.settings import Encoder, LabelLoss
+from xmtc.neural.settings import EncoderConfig, LabelLoss
 
 if TYPE_CHECKING:
     from xmtc.neural.encoders.text_encoder import TextEncoder
@@ -172,7 +172,7 @@ def read_linear_matcher(parts: Parts, name: str, features: int, clusters: int) -
 
 
 def read_neural_matcher(
-    parts: Parts, name: str, clusters: int, encoder: Encoder, loss: LabelLoss
+    parts: Parts, name: str, clusters: int, encoder: EncoderConfig, loss: LabelLoss
 ) -> NeuralMatcher:
     """The matcher as it was saved, checked."""
     from xmtc.neural.encoders.serialize import encoder_from

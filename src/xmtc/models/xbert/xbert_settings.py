@@ -12,7 +12,7 @@ from xmtc.labels.trees import PublishedTree
 from xmtc.linear.forest import WeightType
 from xmtc.linear.nodes import Negatives
 from xmtc.linear.svm import SvmConfig
-from xmtc.neural.settings import Encoder, LabelLoss, Pretrained, TrainingConfig
+from xmtc.neural.settings import EncoderConfig, LabelLoss, Pretrained, TrainingConfig
 from xmtc.text.tfidf import TfidfConfig
 
 MEAN_PRECISION: Literal["P@1-10"] = "P@1-10"  # the mean of P@1 to P@10 of clusters
@@ -111,7 +111,7 @@ class Config:
     """An encoder finds the clusters, words decide inside them. Minutes to hours."""
 
     index: PifaIndex | PifaNeuralIndex | TextIndex = group(PifaIndex)
-    encoder: Encoder | None = group(
+    encoder: EncoderConfig | None = group(
         Pretrained, "encoder of the matcher (None: a linear matcher, a tree of classifiers)"
     )
     training: TrainingConfig = group(lambda: TrainingConfig(metric=MEAN_PRECISION))

@@ -9,7 +9,7 @@ from typing import ClassVar
 from xmtc.core.config import group, setting
 from xmtc.core.errors import require
 from xmtc.models import linear_tree, one_vs_all
-from xmtc.neural.settings import Encoder, HeadConfig, Pretrained, TrainingConfig
+from xmtc.neural.settings import EncoderConfig, HeadConfig, Pretrained, TrainingConfig
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class OneVsAllRanker(one_vs_all.Config):
 class Config:
     """Linear classifiers over words and an encoder's vectors; training.epochs=0 is the fastest."""
 
-    encoder: Encoder = group(Pretrained)
+    encoder: EncoderConfig = group(Pretrained)
     training: TrainingConfig = group(lambda: TrainingConfig(head=HeadConfig(warmup_epochs=0)))
     dropout: float = setting(0.1, "dropout of the text vector")
     levels: LevelConfig = group(LevelConfig)

@@ -19,9 +19,9 @@ from xmtc.neural.encoders.lsa_init import place_words
 from xmtc.neural.encoders.text_encoder import TextEncoder
 from xmtc.neural.settings import (
     BiLstmEncoder,
-    Encoder,
+    EncoderConfig,
     Pretrained,
-    WordEncoder,
+    WordEncoderConfig,
     XmlCnnEncoder,
     XttentionEncoder,
 )
@@ -30,7 +30,7 @@ TEXTS_FOR_WORDS = 50_000  # more say little more about which words go together
 
 
 def make_encoder(
-    texts: Sequence[str], config: Encoder, pooler: bool = False, rng: Rng | None = None
+    texts: Sequence[str], config: EncoderConfig, pooler: bool = False, rng: Rng | None = None
 ) -> TextEncoder:
     """The encoder of these settings; those that are not pretrained take their words from the texts.
 
@@ -46,7 +46,7 @@ def make_encoder(
     return encoder.to(device())
 
 
-def _word_encoder(texts: Sequence[str], config: WordEncoder) -> TextEncoder:
+def _word_encoder(texts: Sequence[str], config: WordEncoderConfig) -> TextEncoder:
     numbers_alike = isinstance(config, XttentionEncoder)
     tokenizer = word_encoders.word_tokenizer(texts, config.vocabulary_size, numbers_alike)
     encoder = TextEncoder(own_body(config, tokenizer), tokenizer, word_encoders.LAYOUT, config)
@@ -100,7 +100,7 @@ def transformer_body(
     return transformer.Transformer(model, with_types)
 
 
-def own_body(config: WordEncoder, tokenizer: Any) -> nn.Module:
+def own_body(config: WordEncoderConfig, tokenizer: Any) -> nn.Module:
     """An encoder over words with new weights."""
     usual = (tokenizer.get_vocab_size(), config.embedding_dim, config.dropout)
     if isinstance(config, XttentionEncoder):

@@ -18,7 +18,7 @@ from xmtc.neural.devices import Rng, device
 from xmtc.neural.encoders import transformer
 from xmtc.neural.encoders.make import own_body, positions, transformer_body
 from xmtc.neural.encoders.text_encoder import TextEncoder
-from xmtc.neural.settings import Encoder, Pretrained
+from xmtc.neural.settings import EncoderConfig, Pretrained
 
 LARGEST = 1 << 24  # of a number that says how large an encoder is
 
@@ -40,7 +40,7 @@ def encoder_arrays(encoder: TextEncoder, name: str) -> dict[str, Array]:
     }
 
 
-def encoder_from(parts: Parts, name: str, config: Encoder) -> TextEncoder:
+def encoder_from(parts: Parts, name: str, config: EncoderConfig) -> TextEncoder:
     """The encoder that `encoder_arrays` described, checked."""
     from tokenizers import Tokenizer
 
@@ -86,7 +86,7 @@ def _try_out(encoder: TextEncoder) -> None:
         raise StoreError("the encoder in the model folder gives no numbers.")
 
 
-def _body(about: dict[str, Any], config: Encoder, tokenizer: Any) -> nn.Module:
+def _body(about: dict[str, Any], config: EncoderConfig, tokenizer: Any) -> nn.Module:
     if not isinstance(config, Pretrained):
         return own_body(config, tokenizer)
     _check_sizes(about["model"])

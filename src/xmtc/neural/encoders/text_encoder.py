@@ -16,7 +16,7 @@ from xmtc.neural.batches.tokens import Cut, tokenize
 from xmtc.neural.devices import device, threads_for
 from xmtc.neural.encoders import transformer
 from xmtc.neural.encoders.quantized import quantized
-from xmtc.neural.settings import Encoder, Pretrained
+from xmtc.neural.settings import Pretrained, WordEncoderConfig
 
 RANKING_TOKENS = 4096  # per batch when texts are only read
 
@@ -24,7 +24,9 @@ RANKING_TOKENS = 4096  # per batch when texts are only read
 class TextEncoder(nn.Module):
     """A body that gives states of tokens, and how a text's vector is made of them."""
 
-    def __init__(self, body: Any, tokenizer: Any, layout: TokenLayout, config: Encoder) -> None:
+    def __init__(
+        self, body: Any, tokenizer: Any, layout: TokenLayout, config: EncoderConfig
+    ) -> None:
         super().__init__()
         self.body = body
         self.tokenizer = tokenizer
@@ -91,7 +93,7 @@ class TextEncoder(nn.Module):
         return vectors
 
 
-def _cut(config: Encoder, layout: TokenLayout) -> Cut:
+def _cut(config: Pretrained | WordEncoderConfig, layout: TokenLayout) -> Cut:
     room = config.max_tokens - layout.extra
     if not isinstance(config, Pretrained):
         return Cut(room)

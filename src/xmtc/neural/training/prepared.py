@@ -15,7 +15,7 @@ from xmtc.neural.encoders.make import make_encoder
 from xmtc.neural.encoders.text_encoder import TextEncoder
 from xmtc.neural.encoders.vectors import text_vectors
 from xmtc.neural.heads.dense_scorer import Standard
-from xmtc.neural.settings import Encoder, TrainingConfig
+from xmtc.neural.settings import EncoderConfig, TrainingConfig
 from xmtc.neural.training.head_warmup import warm_up_head
 from xmtc.neural.training.loop import fit
 from xmtc.neural.training.task import LabelTask, Net
@@ -55,7 +55,7 @@ class Prepared:
 
 def prepare(
     texts: Sequence[str],
-    encoder_config: Encoder,
+    encoder_config: EncoderConfig,
     training: TrainingConfig,
     run: Run,
     key: str,
