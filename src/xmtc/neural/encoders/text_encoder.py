@@ -25,7 +25,7 @@ class TextEncoder(nn.Module):
     """A body that gives states of tokens, and how a text's vector is made of them."""
 
     def __init__(
-        self, body: Any, tokenizer: Any, layout: TokenLayout, config: EncoderConfig
+        self, body: Any, tokenizer: Any, layout: TokenLayout, config: Pretrained | WordEncoderConfig
     ) -> None:
         super().__init__()
         self.body = body
