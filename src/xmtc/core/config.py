@@ -106,7 +106,16 @@ def assignments(pairs: Sequence[str]) -> dict[str, Any]:
         path = [step.strip() for step in name.split(".")]
         if not equals or not all(path):
             raise ConfigError(f"cannot read the setting {pair!r}. Write it as name=value.")
-        _assign(values, path, value.strip())
+        *groups, last = path
+        inner = values
+        for group_name in groups:
+            if isinstance(inner.get(group_name), str):  # encoder=bilstm, then encoder.dropout=0.1
+                inner[group_name] = {TYPE: inner[group_name]}
+            inner = inner.setdefault(group_name, {})
+        if isinstance(inner.get(last), dict):  # the other way round
+            inner[last][TYPE] = value.strip()
+        else:
+            inner[last] = value.strip()
     return values
 
 
@@ -160,9 +169,10 @@ def _from_dict(base: T, values: Mapping[str, Any], prefix: str) -> T:
     names = [field.name for field in dataclasses.fields(typing.cast(Any, cls))]
     for name in values:
         if name not in names:
-            hint = _elsewhere(cls, str(name), prefix) or did_you_mean(str(name), names) or "."
-            known = ", ".join(prefix + known for known in names)
-            raise ConfigError(f"no setting {prefix + str(name)!r}{hint} Available: {known}")
+            known = [TYPE, *names] if hasattr(cls, "TYPE") else names
+            hint = _elsewhere(cls, str(name), prefix) or did_you_mean(str(name), known) or "."
+            available = ", ".join(prefix + each for each in known)
+            raise ConfigError(f"no setting {prefix + str(name)!r}{hint} Available: {available}")
     read = {
         name: _read(value, hints[name], prefix + name, getattr(base, name))
         for name, value in values.items()
@@ -185,28 +195,36 @@ def _elsewhere(cls: type[Any], name: str, prefix: str) -> str:
 
 def _read(value: Any, hint: Any, name: str, now: Any = None) -> Any:
     """One value as its declared type; strings are parsed, since a command line has only those."""
-    if variants := _variants(hint):
-        return _read_group(value, variants, name, now, type(None) in typing.get_args(hint))
     origin = typing.get_origin(hint)
     options = typing.get_args(hint)
+    if variants := _variants(hint):
+        return _read_group(value, variants, name, now, type(None) in options)
     if origin in (types.UnionType, typing.Union):
-        return _read_optional(value, options, name)
+        inner = next(option for option in options if option is not type(None))
+        if _is_none(value) and not (inner is str and value == ""):
+            return None
+        return _read(value, inner, name)
     if origin is typing.Literal:
-        return _read_choice(value, options, name)
+        if value in options:
+            return value
+        hint = did_you_mean(str(value), map(str, options)) or "."
+        raise ConfigError(f"{name}={value!r}{hint} Available: {', '.join(map(str, options))}")
     if origin is tuple:
-        return _read_tuple(value, options[0], name)
+        if isinstance(value, str):
+            pieces = (piece.strip(" '\"") for piece in value.strip("[]()").split(","))
+            value = [piece for piece in pieces if piece]
+        if not isinstance(value, list | tuple):
+            raise ConfigError(f"{name}={value!r}: expected a list, e.g. {name}=1,2,3")
+        return tuple(_read(item, options[0], name) for item in value)
     return _read_scalar(value, hint, name)
 
 
 def _variants(hint: Any) -> dict[str, type[Any]]:
     """The settings classes that a field may hold, by their type; empty where it holds a value."""
-    options = typing.get_args(hint) if _is_union(hint) else (hint,)
+    is_union = typing.get_origin(hint) in (types.UnionType, typing.Union)
+    options = typing.get_args(hint) if is_union else (hint,)
     classes = [option for option in options if dataclasses.is_dataclass(option)]
     return {getattr(cls, "TYPE", ""): typing.cast(type[Any], cls) for cls in classes}
-
-
-def _is_union(hint: Any) -> bool:
-    return typing.get_origin(hint) in (types.UnionType, typing.Union)
 
 
 def _read_group(
@@ -217,13 +235,14 @@ def _read_group(
         return value
     if optional and _is_none(value):
         return None
-    if len(variants) > 1 and isinstance(value, str):
+    typed = "" not in variants
+    if typed and isinstance(value, str):
         value = {TYPE: value}
     base = now if now is not None else next(iter(variants.values()))()
     if not isinstance(value, Mapping):
         inner = ", ".join(f"{name}.{field.name}" for field in dataclasses.fields(base))
         raise ConfigError(f"{name} is a group of settings; set one of: {inner}")
-    if len(variants) > 1 and TYPE in value:
+    if typed and TYPE in value:
         wanted = str(value[TYPE])
         if wanted not in variants:
             hint = did_you_mean(wanted, variants) or "."
@@ -238,29 +257,6 @@ def _is_none(value: Any) -> bool:
     return value is None or (isinstance(value, str) and value.lower() in ("none", "null", ""))
 
 
-def _read_optional(value: Any, options: tuple[Any, ...], name: str) -> Any:
-    inner = next(option for option in options if option is not type(None))
-    if value is None or (_is_none(value) and inner is not str):
-        return None
-    return _read(value, inner, name)
-
-
-def _read_choice(value: Any, options: tuple[Any, ...], name: str) -> Any:
-    if value in options:
-        return value
-    hint = did_you_mean(str(value), map(str, options))
-    raise ConfigError(f"{name}={value!r}{hint or ':'} choose one of {', '.join(map(str, options))}")
-
-
-def _read_tuple(value: Any, hint: Any, name: str) -> tuple[Any, ...]:
-    if isinstance(value, str):
-        pieces = (piece.strip(" '\"") for piece in value.strip("[]()").split(","))
-        value = [piece for piece in pieces if piece]
-    if not isinstance(value, list | tuple):
-        raise ConfigError(f"{name}={value!r}: write a list, e.g. {name}=1,2,3")
-    return tuple(_read(item, hint, name) for item in value)
-
-
 def _read_scalar(value: Any, hint: type[Any], name: str) -> Any:
     if hint is bool:
         known = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -268,7 +264,11 @@ def _read_scalar(value: Any, hint: type[Any], name: str) -> Any:
             return known[str(value).lower()]
     elif hint is str and isinstance(value, str):
         return value
-    elif hint in (int, float) and isinstance(value, int | float | str) and not _is_bool(value):
+    elif (
+        hint in (int, float)
+        and isinstance(value, int | float | str)
+        and not isinstance(value, bool)
+    ):
         try:
             number = hint(value)
             fits = math.isfinite(number) if hint is float else -LARGEST <= number <= LARGEST
@@ -276,16 +276,8 @@ def _read_scalar(value: Any, hint: type[Any], name: str) -> Any:
                 return number
         except (ValueError, OverflowError):
             pass
-    raise ConfigError(f"{name}={value!r} is not {_article(hint)}")
-
-
-def _is_bool(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _article(hint: type[Any]) -> str:
     words = {bool: "true or false", int: "a whole number", float: "a number", str: "a string"}
-    return words.get(hint, f"a {hint.__name__}")
+    raise ConfigError(f"{name}={value!r}: expected {words.get(hint, hint.__name__)}")
 
 
 def _plain(value: Any, hint: Any) -> Any:
@@ -299,24 +291,13 @@ def _without_null(values: dict[str, Any], defaults: Any) -> dict[str, Any]:
     """What TOML can hold: it has no null."""
     found: dict[str, Any] = {}
     for name, value in values.items():
-        default = defaults.get(name) if isinstance(defaults, dict) else None
+        known = isinstance(defaults, dict) and name in defaults  # else of another variant
+        default = defaults[name] if known else None
         if isinstance(value, dict):
             found[name] = _without_null(value, default)
-        elif value is not None or default is not None:
+        elif value is not None or default is not None or not known:
             found[name] = "none" if value is None else value
     return found
-
-
-def _assign(values: dict[str, Any], path: list[str], value: str) -> None:
-    for step in path[:-1]:
-        if isinstance(values.get(step), str):  # encoder=bilstm, then encoder.width=64
-            values[step] = {TYPE: values[step]}
-        values = values.setdefault(step, {})
-    last = path[-1]
-    if isinstance(values.get(last), dict):
-        values[last] = {**values[last], TYPE: value}
-    else:
-        values[last] = value
 
 
 def _type_name(hint: Any) -> str:

@@ -71,7 +71,7 @@ def kind_and_settings(member: str) -> tuple[str, dict[str, Any]]:
 
     The first word is a kind of model or a preset; what follows is read as after `--set`.
     """
-    first, *pairs = member.split()
+    first, *pairs = member.split() or [""]
     changes = config.assignments(pairs)
     if first in names():
         preset = load(first)
