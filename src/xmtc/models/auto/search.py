@@ -122,7 +122,10 @@ def choose(dataset: Dataset, config: Config, run: Run = NO_RUN) -> Outcome:
     """The same, with what was tried and why the best was selected."""
     few = dataset.validation is None and len(dataset) <= 2 * MIN_TEXTS
     split = split_of(dataset, config) if dataset.texts and not few else None
-    if split is None or not _comparable(dataset, split):
+    if split is not None:
+        labels = dataset.relevant[split.rows].nnz and split.held_out.relevant.nnz
+        few = not labels or len(split.rows) < MIN_TEXTS
+    if split is None or few:
         model, spent = timed(lambda: linear_tree.train(dataset, config.kinds[TREE]))
         alone = Trial(TREE, spent.seconds / 60, {})
         outcome = Outcome(model, (alone,), TREE, TOO_FEW if dataset.texts else NO_TEXTS)
@@ -143,12 +146,6 @@ def split_of(dataset: Dataset, config: Config) -> HeldOutSplit:
     if len(given) > config.max_validation_texts:
         given = given.split(config.max_validation_texts / len(given), config.seed)[1]
     return HeldOutSplit(np.arange(len(dataset)), given)
-
-
-def _comparable(dataset: Dataset, split: HeldOutSplit) -> bool:
-    """Whether there are labels to learn and labels to compare by."""
-    labelled = dataset.relevant[split.rows].nnz and split.held_out.relevant.nnz
-    return len(split.rows) >= MIN_TEXTS and bool(labelled)
 
 
 class SharedFeatures:
@@ -209,7 +206,14 @@ class ModelSearch:
         if refitted:
             why += f" After that, {' and '.join(refitted)} were trained on them too; the figures "
             why += "are from before."
-        return Outcome(self._final(best.name, weights), tuple(self.tried), best.name, why)
+        if best.name == COMBINED:
+            members = [
+                self._refitted(name) if weights[name] else self.models[name] for name in weights
+            ]
+            model: Model = ensemble.weighted(members, tuple(weights.values()), self._combination)
+        else:
+            model = self._refitted(best.name)
+        return Outcome(model, tuple(self.tried), best.name, why)
 
     # What is tried
 
@@ -466,14 +470,8 @@ class ModelSearch:
         self.tried.append(Trial(COMBINED, minutes, self._figures(merged), note))
         return weights
 
-    def _final(self, best: str, weights: dict[str, float]) -> Model:
-        """The best model, its linear parts trained on the held-out texts too, which is quick."""
-        if best != COMBINED:
-            return self._refitted(best)
-        members = [self._refitted(name) if weights[name] else self.models[name] for name in weights]
-        return ensemble.weighted(members, tuple(weights.values()), self._combination)
-
     def _refitted(self, name: str) -> Model:
+        """The model, if it is linear trained on the held-out texts too, which is quick."""
         if self.refits and name in LINEAR:
             return self._linear(name, self.dataset)
         if self.refits and name == FROZEN:

@@ -39,20 +39,18 @@ def merge(
     first places of all rankings, then the second ones, and so on.
     """
     members: list[int] = np.flatnonzero(weights).tolist()
-    values = [
-        _values(rankings[member], how, place, len(members)) for place, member in enumerate(members)
-    ]
-    labels = np.concatenate([rankings[member].labels for member in members], axis=1)
+    count = len(members)
+    values = [_values(rankings[each], how, place, count) for place, each in enumerate(members)]
+    labels = np.concatenate([rankings[each].labels for each in members], axis=1)
     if how == "round_robin":
         return Ranking(*best(*merged(labels, np.concatenate(values, axis=1), largest=True), k))
     zero = float(_log_odds(np.zeros(1))[0]) if how == "logit" else 0.0
     floors = []  # (texts, 1) each: the value of labels that a member knows and did not rank
+    lowest = missing == "floor" and how != "rank_average"
     for member, value in zip(members, values, strict=True):
-        if missing == "zero" or how == "rank_average":
-            floors.append(np.full((len(value), 1), zero))
-        else:  # a ranking with places left has ruled all other labels out
-            full = rankings[member].labels[:, -1:] != NO_LABEL
-            floors.append(np.where(full, value[:, -1:], zero))
+        # a ranking with places left has ruled all other labels out
+        full = rankings[member].labels[:, -1:] != NO_LABEL
+        floors.append(np.where(full & lowest, value[:, -1:], zero))
     above = [
         (value - floor) * weights[member]
         for member, value, floor in zip(members, values, floors, strict=True)

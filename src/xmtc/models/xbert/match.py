@@ -131,15 +131,8 @@ def train_neural(
     assert config.encoder is not None
     published = config.published
     rng = Rng(config.training.seed)
-    prepared = prepare(
-        train_set.texts,
-        config.encoder,
-        config.training,
-        run,
-        key,
-        rng,
-        standardize=published.standardize,
-    )
+    how = (config.encoder, config.training, run, key, rng)
+    prepared = prepare(train_set.texts, *how, standardize=published.standardize)
     texts, clusters = train_set.clusters.shape
     with rng.turn():
         head = Flat(prepared.encoder.dim, clusters, mean=True, loss=published.loss)

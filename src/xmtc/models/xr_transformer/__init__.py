@@ -22,13 +22,12 @@ from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
 from xmtc.core.run import NO_RUN, Run, training_key
 from xmtc.labels.label_features import pifa
-from xmtc.labels.trees import TreeConfig, balanced_tree
 from xmtc.linear.explain import Evidence, of_path
 from xmtc.linear.forest import Forest, flat_forest
 from xmtc.linear.svm import refusing, train_one_vs_all
 from xmtc.models import linear_tree
 from xmtc.models.holdout import require_texts, split_validation, without_validation
-from xmtc.models.xr_transformer.level_training import LabelledTexts, LevelTraining
+from xmtc.models.xr_transformer.level_training import LabelledTexts, LevelTraining, level_tree
 from xmtc.models.xr_transformer.xr_settings import Config, OneVsAllRanker, TreeRanker
 from xmtc.neural.extra import require_neural
 from xmtc.neural.settings import Pretrained
@@ -112,10 +111,7 @@ class XRTransformer:
 
 
 def train(
-    dataset: Dataset,
-    config: Config,
-    run: Run = NO_RUN,
-    encoded: tuple[Tfidf, Csr] | None = None,
+    dataset: Dataset, config: Config, run: Run = NO_RUN, encoded: tuple[Tfidf, Csr] | None = None
 ) -> XRTransformer:
     """Fine-tune the encoder, unless training.epochs=0; then train the ranker over all features.
 
@@ -136,38 +132,24 @@ def train(
             encoded = tfidf.learn(train_set.texts, config.any_ranker.text)
         words, features = encoded
         features = top_terms(features, config.any_ranker.max_terms)
-        # (labels, features) by which the levels' tree clusters the labels
         max_terms = config.tree_ranker.published.vector_max_terms
         label_vectors: Csr | None = pifa(features, train_set.relevant, True, max_terms)
-        level_tree = TreeConfig(arity=config.levels.arity, max_leaf=config.levels.max_leaf)
-        tree = balanced_tree(label_vectors, level_tree, config.any_ranker.seed)
         texts = LabelledTexts(train_set.texts, features, train_set.relevant)
         validation = None
         if held_out is not None:
             rows = top_terms(words.encode(held_out.texts), config.any_ranker.max_terms)
             validation = LabelledTexts(held_out.texts, rows, held_out.relevant)
-        key = _key(train_set, config)
-        corpus = train_set.fingerprint
-        prepared = prepare(
-            texts.texts,
-            config.encoder,
-            config.training,
-            cached,
-            key,
-            rng,
-            corpus=corpus,
-            standardize=True,
-        )
-        encoder = prepared.encoder
+        how = (config.encoder, config.training, cached, _key(train_set, config), rng)
+        prepared = prepare(texts.texts, *how, corpus=train_set.fingerprint, standardize=True)
+        tree = level_tree(label_vectors, config)
         vectors = LevelTraining(prepared, tree, texts, validation, config).fine_tune()
         encoded = (words, features)
         if held_out is not None and held_out is not dataset.validation:
-            # The ranker is trained on the held-out texts too. Their words belong to the vocabulary
-            # and change document frequencies, so TF-IDF and label vectors are made again.
-            vectors = np.concatenate([vectors, encoder.eval().encode(held_out.texts)])
+            # The ranker is trained on these texts too, so the vocabulary is another one.
+            vectors = np.concatenate([vectors, prepared.encoder.eval().encode(held_out.texts)])
             train_set = train_set.concat(held_out)
             encoded = label_vectors = None
-        model = of_vectors(train_set, encoder, vectors, config, encoded, label_vectors)
+        model = of_vectors(train_set, prepared.encoder, vectors, config, encoded, label_vectors)
     return replace(model, trained_on=dataset.trained_on())
 
 

@@ -19,6 +19,7 @@ from xmtc.core.tree import LabelTree
 from xmtc.evaluation.report import evaluate_ranking
 from xmtc.kernels.children import expand
 from xmtc.kernels.topk import best
+from xmtc.labels.trees import TreeConfig, balanced_tree
 from xmtc.linear.nodes import ForestConfig, train_forest
 from xmtc.linear.svm import SvmConfig
 from xmtc.models.holdout import METRICS
@@ -145,6 +146,12 @@ class LevelTraining:
         truth = self.tree.relevant_at(tree.depth - 1, self.held_out.relevant)
         metrics = evaluate_ranking(Ranking(*best(nodes, scores, 5)), truth).metrics
         return {name: metrics[name] for name in METRICS}
+
+
+def level_tree(label_vectors: Csr, config: Config) -> LabelTree:
+    """The balanced tree on whose levels the encoder is fine-tuned."""
+    how = TreeConfig(arity=config.levels.arity, max_leaf=config.levels.max_leaf)
+    return balanced_tree(label_vectors, how, config.any_ranker.seed)
 
 
 def epochs_by_level(epochs: int, shares: Sequence[float], levels: int) -> list[int]:
