@@ -13,15 +13,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
 from benchmarks import record, runner, standing
 from benchmarks.catalog import EXPERIMENTS
-from benchmarks.experiment import BenchmarkError, Experiment, Options, Row, Rows
-from benchmarks.render import Column, formatted, markdown, results_table, short, table
+from benchmarks.experiment import BenchmarkError, Experiment, Options, Rows
+from benchmarks.render import Column, markdown, results_table, table
 from xmtc.core.errors import XmtcError, did_you_mean
+
+FOLDERS = ("--work", "--records")  # options
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -50,9 +52,17 @@ def run(experiment: Experiment, asked: argparse.Namespace, arguments: Sequence[s
     missing = experiment.name == standing.OWN and (asked.missing or asked.experiment == "all")
     skip = standing.measured_cells(options, asked.records) if missing else []
     folder = None if asked.no_record else asked.records
-    rows, results = runner.run(experiment, options, arguments, folder, skip)
+    rows, results = runner.run(experiment, options, without_folders(arguments), folder, skip)
     print(f"{experiment.about}\n\n{printed(rows)}\n\n{results_table(results)}")
     return 0 if all(result.holds for result in results) else 1
+
+
+def without_folders(arguments: Sequence[str]) -> list[str]:
+    """The command as it may stand in a record, which names no folder of the machine."""
+    gone = {
+        place + step for place, word in enumerate(arguments) for step in (0, 1) if word in FOLDERS
+    }
+    return [word for place, word in enumerate(arguments) if place not in gone]
 
 
 def named(name: str) -> Experiment:
@@ -74,10 +84,10 @@ def parser() -> argparse.ArgumentParser:
     add("experiment", help="`list` shows them; `all` runs all, of quality_results what is missing")
     add("--data", nargs="+", default=[], metavar="NAME", help="these data sets")
     add("--systems", nargs="+", default=[], metavar="NAME", help="these systems")
-    add("--repeats", type=positive, help="rounds, of which figures are medians")
-    add("--threads", type=positive, default=Options.threads)
+    add("--repeats", type=int, help="rounds, of which figures are medians")
+    add("--threads", type=int, default=Options.threads)
     add("--seed", type=int, default=Options.seed)
-    add("--subset", type=positive, metavar="TEXTS", help="first training texts only: a quick try")
+    add("--subset", type=int, metavar="TEXTS", help="first training texts only: a quick try")
     add("--minutes", type=float, default=Options.minutes, help="training of a neural system")
     add("--limit-minutes", type=float, default=Options.limit_minutes, help="of a linear system")
     add("--missing", action="store_true", help="only cells of quality_results without a record")
@@ -87,36 +97,12 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def positive(word: str) -> int:
-    """A whole number above 0."""
-    number = int(word)
-    if number < 1:
-        raise ValueError(word)
-    return number
-
-
-def listed() -> str:
-    """Each experiment with its data sets."""
-    lines = [[each.name, each.about, ", ".join(each.data)] for each in EXPERIMENTS.values()]
-    return markdown(["experiment", "what it measures", "data sets"], lines)
-
-
 def printed(rows: Rows) -> str:
     """All figures that fit into a cell; lists are in the record only."""
     names = dict.fromkeys(
         name for row in rows for name, value in row.items() if not isinstance(value, list | dict)
     )
-    return table([Column(name, cell_of(name)) for name in names], rows)
-
-
-def cell_of(name: str) -> Callable[[Row], str]:
-    """A figure with three digits that count; words as they are."""
-
-    def text(row: Row) -> str:
-        value = row.get(name, "")
-        return short(value) if isinstance(value, float) else formatted(value, "text")
-
-    return text
+    return table([Column(name, f"{{{name}}}") for name in names], rows)
 
 
 if __name__ == "__main__":

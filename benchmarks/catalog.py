@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import systems
-from benchmarks.experiment import BenchmarkError, Claim, Experiment, System
+from benchmarks.experiment import Claim, Experiment, System
 from benchmarks.measures import checks, growth, memory, neural_training, tfidf
 from xmtc.core.config import read_toml
 
@@ -40,20 +40,15 @@ def experiment(
     name: str, values: dict[str, Any], known: Mapping[str, System], groups: dict[str, list[str]]
 ) -> Experiment:
     """One experiment with its claims."""
-    keys = members(values.pop("systems"), groups)
-    unknown = [key for key in keys if key not in known]
-    if unknown:
-        raise BenchmarkError(f"{name}: no system {unknown[0]!r} in systems.toml.")
-    claims = [
-        Claim(**{**tuples(claim), "of": of, "to": members(claim.get("to", []), groups)})
-        for claim in values.pop("claims", [])
-        for of in [members(claim["of"], groups)]
-    ]
+    claims = []
+    for claim in values.pop("claims", []):
+        sides: dict[str, Any] = {
+            side: members(claim.pop(side, []), groups) for side in ("of", "to")
+        }
+        claims.append(Claim(**claim, **sides))
     on = {data: members(each, groups) for data, each in values.pop("systems_on", {}).items()}
-    chosen = {key: known[key] for key in keys}
-    return Experiment(
-        name=name, systems=chosen, claims=tuple(claims), systems_on=on, **tuples(values)
-    )
+    systems = {key: known[key] for key in members(values.pop("systems"), groups)}
+    return Experiment(name, systems=systems, claims=tuple(claims), systems_on=on, **tuples(values))
 
 
 def members(names: str | Sequence[str], groups: Mapping[str, list[str]]) -> tuple[str, ...]:

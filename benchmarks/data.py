@@ -58,16 +58,10 @@ def dev(name: str, options: Options, texts: int | None = None) -> Dataset:
     """The part for validation, or so many texts of it, drawn with the seed."""
     from xmtc import read_dataset
 
-    return drawn(read_dataset(file_of(name, "dev")), texts, options.seed)
+    return with_texts(drawn(read_dataset(file_of(name, "dev")), texts, options.seed))
 
 
-def drawn(texts: Dataset, count: int | None, seed: int) -> Dataset:
-    """So many texts, drawn, and the labels that they carry."""
-    sample = drawn_texts(texts, count, seed)
-    return texts if sample is texts else with_texts(sample)
-
-
-def drawn_texts(texts: Dataset, count: int | None, seed: int = 0) -> Dataset:
+def drawn(texts: Dataset, count: int | None, seed: int = 0) -> Dataset:
     """So many texts, drawn, with all labels."""
     if count is None or count >= len(texts):
         return texts

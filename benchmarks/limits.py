@@ -65,18 +65,18 @@ def resident() -> float:
 
 
 def reset_peak() -> None:
-    """Let `peak` count from here on. Only Linux can; elsewhere it is that of the whole process."""
+    """Let `peak` count from here on. Only Linux can; elsewhere `peak` is the memory of now."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def peak() -> float:
     """MB in memory at the peak since `reset_peak`; psutil does not know it."""
-    with suppress(OSError):
-        words = Path("/proc/self/status").read_text(encoding="utf-8").split()
-        return int(words[words.index("VmHWM:") + 1]) * 1024 / MEGABYTE
-    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return size * (1 if sys.platform == "darwin" else 1024) / MEGABYTE
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resident()
+    words = status.read_text(encoding="utf-8").split()
+    return int(words[words.index("VmHWM:") + 1]) * 1024 / MEGABYTE
 
 
 def megabytes_in(folder: Path) -> float:

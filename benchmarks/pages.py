@@ -15,6 +15,7 @@ from benchmarks.catalog import EXPERIMENTS
 from benchmarks.experiment import KS, Result, Row, Rows
 from benchmarks.record import Record, records
 from benchmarks.render import (
+    PAGES,
     Column,
     captions,
     filled,
@@ -24,7 +25,6 @@ from benchmarks.render import (
 )
 from xmtc.core.config import read_toml
 
-FILE = Path(__file__).with_suffix(".toml")
 ENDS = ("low", "high")
 Cells = Sequence[tuple[Row, Record]]  # rows, and the record that each is from
 
@@ -85,22 +85,16 @@ class Table:
         return recorded_results(record for _, record in cells)
 
 
-def read_tables(path: Path = FILE) -> list[Table]:
+def read_tables(path: Path = PAGES) -> list[Table]:
     """All tables, with their columns by name or as head and template."""
     values = read_toml(path)
     named = {name: Column(*column) for name, column in values["columns"].items()}
-    return [
-        Table(
-            **each
-            | {
-                "columns": tuple(
-                    named[column] if isinstance(column, str) else Column(*column)
-                    for column in each["columns"]
-                )
-            }
-        )
-        for each in values["table"]
-    ]
+    tables = []
+    for each in values["table"]:
+        columns = each.pop("columns")
+        made = [named[name] if isinstance(name, str) else Column(*name) for name in columns]
+        tables.append(Table(**each, columns=tuple(made)))
+    return tables
 
 
 def compared(rows: Rows, system: str) -> list[Row]:
@@ -139,19 +133,11 @@ def texts() -> dict[tuple[str, str], str]:
 
 def part(tables: Sequence[Table]) -> str:
     """The tables of one mark, their claims, and where they come from."""
-    cells = [(each, each.cells()) for each in tables]
-    found = [(each, some) for each, some in cells if some]
+    found = [(each, cells) for each in tables if (cells := each.cells())]
     if not found:
         return f"*Not measured yet: `python -m benchmarks {tables[0].record}`.*"
-    claims: dict[str, Result] = {}
-    if tables[0].claims == "experiment":
-        together = [cell for each, some in found if each.claims == "experiment" for cell in some]
-        claims = {each.sentence: each for each in tables[0].results(together)}
-    else:
-        for each, some in found:
-            claims |= {result.sentence: result for result in each.results(some)}
-    parts = [each.text(some) for each, some in found]
-    if claims:
-        parts.append(results_table(list(claims.values())))
-    used = [record for _, some in found for _, record in some]
-    return "\n\n".join([*parts, captions(used)])
+    every = [cell for _, cells in found for cell in cells]
+    results = tables[0].results(every)
+    parts = [each.text(cells) for each, cells in found]
+    claims = [results_table(results)] if results else []
+    return "\n\n".join([*parts, *claims, captions(record for _, record in every)])

@@ -14,28 +14,20 @@ prints the repository's statistics though its label file is LightXML's; they are
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class PublishedSet:
-    """A data set as a paper describes it."""
+class Published(NamedTuple):
+    """One row of a published table."""
 
-    name: str
+    source: str  # paper and table
+    data: str
     train_texts: int
     test_texts: int
     labels: int  # in training and test texts together
-
-
-@dataclass(frozen=True)
-class Published:
-    """One row of a published table."""
-
-    dataset: PublishedSet
     system: str
     metrics: dict[str, float]  # percent: "P@1", "R@5", ...; or a gain: "P@1 over BERT"
-    source: str  # paper and table
 
 
 def published(name: str, train_texts: int, test_texts: int) -> list[Published]:
@@ -44,25 +36,20 @@ def published(name: str, train_texts: int, test_texts: int) -> list[Published]:
     Case and signs in the name do not matter: "eurlex4k" is "Eurlex-4K".
     """
     asked = (_plain(name), train_texts, test_texts)
-    return [
-        row
-        for row in FIGURES
-        if (_plain(row.dataset.name), row.dataset.train_texts, row.dataset.test_texts) == asked
-    ]
+    return [row for row in FIGURES if (_plain(row.data), *row[2:4]) == asked]
 
 
 def _plain(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
-def _row(values: dict[str, str]) -> Published:
-    counts = (int(values.pop(name)) for name in ("train_texts", "test_texts", "labels"))
-    dataset = PublishedSet(values.pop("data"), *counts)
-    system = values.pop("system")
-    source = values.pop("source")
-    metrics = {name: float(value) for name, value in values.items() if value}
-    return Published(dataset, system, metrics, source)
+def _row(values: list[str], names: list[str]) -> Published:
+    source, data, train_texts, test_texts, labels, system, *figures = values
+    pairs = zip(names, figures, strict=True)
+    metrics = {name: float(figure) for name, figure in pairs if figure}
+    return Published(source, data, int(train_texts), int(test_texts), int(labels), system, metrics)
 
 
 with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as _file:
-    FIGURES = [_row(values) for values in csv.DictReader(_file)]
+    _head, *_rows = csv.reader(_file)
+FIGURES = [_row(values, _head[6:]) for values in _rows]

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields, is_dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime, timezone
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +21,11 @@ import psutil
 
 from benchmarks import cpu
 from benchmarks.experiment import ROOT, Experiment, Options, Result, Rows
+from benchmarks.peers.runner import environment
 
 RECORDS = ROOT / "benchmarks" / "records"
 Record = dict[str, Any]
-PACKAGES = ("xmtc", "numpy", "scipy", "numba", "scikit-learn", "torch", "transformers")
+PACKAGES = ("python", "xmtc", "numpy", "scipy", "numba", "scikit-learn", "torch", "transformers")
 
 
 def about_the_run(experiment: Experiment, options: Options, command: Sequence[str]) -> Record:
@@ -40,22 +39,12 @@ def about_the_run(experiment: Experiment, options: Options, command: Sequence[st
         "versions": versions(),
         "seed": options.seed,
         "settings": {
-            "systems": {key: plain(system) for key, system in experiment.systems.items()},
+            "systems": {key: asdict(system) for key, system in experiment.systems.items()},
             "remarks": list(experiment.remarks),
         },
         "options": {key: value for key, value in asdict(options).items() if key != "work"},
         "command": shlex.join(["python", "-m", "benchmarks", *command]),
     }
-
-
-def plain(value: Any) -> Any:
-    """A system as JSON: its settings, without functions."""
-    if is_dataclass(value) and not isinstance(value, type):
-        every = {each.name: getattr(value, each.name) for each in fields(value)}
-        return {name: plain(each) for name, each in every.items() if not callable(each)}
-    if isinstance(value, Mapping):
-        return {name: plain(each) for name, each in value.items()}
-    return [plain(each) for each in value] if isinstance(value, tuple | list) else value
 
 
 def append(path: Path, about: Record, rows: Rows, claims: Sequence[Result]) -> None:
@@ -97,20 +86,13 @@ def machine() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Python and the packages that decide speed."""
-    return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
+    """Python and the packages that decide speed, where they are installed."""
+    return {name: version for name, version in environment().items() if name in PACKAGES}
 
 
 def load() -> list[float]:
     """Processes that wanted a core over the last 1, 5 and 15 minutes."""
     return [round(value, 2) for value in os.getloadavg()]
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "not installed"
 
 
 def _git(*arguments: str) -> str:

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.experiment import Result, Row, Rows
 from benchmarks.record import Record
+from xmtc.core.config import read_toml
 
 FIELD = re.compile(r"\{([^}:]+)(?::([^}?]*)(\?)?)?\}")
-Value = str | Callable[[Row], str | None]
+PAGES = Path(__file__).resolve().parent / "pages.toml"
 
 
 class Column(NamedTuple):
-    """One column: its head, and a template of a row's figures or a function of the row."""
+    """One column: its head, and a template of a row's figures."""
 
     head: str
-    value: Value
+    template: str
 
-    def cell(self, row: Row) -> str:
-        """The text in a row's cell; empty where a figure is missing."""
-        found = filled(self.value, row) if isinstance(self.value, str) else self.value(row)
-        return found or ""
+
+def columns_of(name: str) -> list[Column]:
+    """A set of columns of pages.toml."""
+    return [Column(*column) for column in read_toml(PAGES)["sets"][name]]
 
 
 def filled(template: str, row: Row) -> str | None:
@@ -43,7 +45,7 @@ def filled(template: str, row: Row) -> str | None:
 
 def formatted(value: Any, form: str) -> str:
     """A figure in a form: `time`, `text`, `last` (word), one of Python's, or three digits."""
-    if form == "text":
+    if form == "text" or (not form and isinstance(value, str)):
         return " ".join(str(value).split()).replace("|", "\\|")[:160]
     if form == "last":
         return str(value).rpartition(" ")[2]
@@ -61,7 +63,7 @@ def short(number: float) -> str:
 
 def table(columns: Sequence[Column], rows: Rows, merged: bool = False) -> str:
     """A table in Markdown, without empty columns. merged: repeats in the first one are left out."""
-    lines = [[column.cell(row) for column in columns] for row in rows]
+    lines = [[filled(column.template, row) or "" for column in columns] for row in rows]
     filled_columns = [place for place in range(len(columns)) if any(line[place] for line in lines)]
     before = ""
     for line in lines:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from benchmarks.experiment import Row
 from benchmarks.published import published
 from benchmarks.record import Record
-from benchmarks.render import Column, captions, filled, formatted, markdown, results_table, table
+from benchmarks.render import captions, columns_of, formatted, markdown, results_table, table
 from benchmarks.standing import (
     DATA,
     EXPERIMENT,
@@ -37,49 +37,8 @@ IN_README = (
 )
 
 
-def training(row: Row) -> str:
-    """Its duration, from text or from features, with a mark for one thread."""
-    seconds = row.get("train_seconds", row.get("fit_seconds"))
-    return formatted(seconds, "time") + ONE * (row.get("threads") == 1) if seconds else ""
-
-
-def interval(row: Row) -> str | None:
-    """P@5 with half of its 95 % interval."""
-    low, high = row.get("intervals", {}).get("P@5", (0, 0))
-    shown = filled("{P@5:.1f}", row)
-    return f"{shown} ± {(high - low) / 2:.1f}" if high else shown
-
-
-QUALITY = (
-    Column("system", "{name:text}"),
-    Column("P@1", "{P@1:.1f}"),
-    Column("P@3", "{P@3:.1f}"),
-    Column("P@5", interval),
-    Column("nDCG@5", "{nDCG@5:.1f}"),
-    Column("PSP@5", "{PSP@5:.1f}"),
-)
-COSTS = (
-    Column("training", training),
-    Column("ms/text", "{single_p50_ms}"),
-    Column("MB", "{model_mb}"),
-)
-ALL = (
-    *QUALITY,
-    Column("RP@5", lambda row: filled("{RP@5:.1f}", row) if row["data"] in PARTS else None),
-    *COSTS,
-    Column("peak MB", lambda row: None if "fit_seconds" in row else filled("{peak_mb}", row)),
-    Column("added MB", lambda row: filled("{peak_mb}", row) if "fit_seconds" in row else None),
-    Column("min allowed", "{allowed:g}"),
-    Column("epochs", "{epochs:g?}"),
-    Column("failed", "{failed:text}"),
-)
-TRIED = (
-    Column("data set", "{data:text}, {allowed:g} min"),
-    Column("tried", "{name:text}"),
-    Column("minutes", "{minutes:.1f}"),
-    Column("P@1/3/5 on held-out texts", "{P@1:.1f}/{P@3:.1f}/{P@5:.1f}"),
-    Column("note", "{note:text}"),
-)
+ALL = columns_of("results")
+TRIED = columns_of("tried")
 
 
 def texts() -> dict[tuple[str, str], str]:
@@ -112,14 +71,27 @@ def is_given(row: Row) -> bool:
     return "fit_seconds" in row and not str(row.get("version", "")).startswith("fasttext")
 
 
-def as_rows(rows: Sequence[Standing]) -> list[Row]:
+def as_rows(data: str, rows: Sequence[Standing]) -> list[Row]:
     """Rows with what columns and claims need."""
-    return [
-        row
-        | {"key": key, "name": name_of(key, row, record)}
-        | ({"allowed": row["minutes"]} if key in TIMED and "minutes" in row else {})
-        for key, row, record in rows
-    ]
+    found = []
+    for key, row, record in rows:
+        more: Row = {"data": data, "key": key, "name": name_of(key, row, record)}
+        low, high = row.get("intervals", {}).get("P@5", (0, 0))
+        if "P@5" in row:
+            more["P@5 ±"] = f"{row['P@5']:.1f}" + (f" ± {(high - low) / 2:.1f}" if high else "")
+            more["training"] = training(row)
+        if data not in PARTS:
+            more["RP@5"] = None
+        more["added_mb" if "fit_seconds" in row else "whole_mb"] = row.get("peak_mb")
+        more["allowed"] = row.get("minutes") if key in TIMED else None
+        found.append(row | more)
+    return found
+
+
+def training(row: Row) -> str:
+    """Its duration, from text or from features, with a mark for one thread."""
+    seconds = row.get("train_seconds", row.get("fit_seconds"))
+    return formatted(seconds, "time") + ONE * (row.get("threads") == 1) if seconds else ""
 
 
 def in_sum(cells: Cells) -> str:
@@ -153,12 +125,13 @@ def reached(standing: Standing) -> str:
 def section(data: str, cells: Cells) -> str:
     """Table, notes, claims and sources of one data set."""
     rows = of_data(cells, data)
-    shown = [row | {"data": data} for row in as_rows(rows)]
+    shown = as_rows(data, rows)
     wanted = EXPERIMENT.systems_on.get(data, tuple(EXPERIMENT.systems))
     left = [title(key) for key in wanted if (data, key) not in cells]
     papers = published(data, *PARTS[data]) if data in PARTS else []
     for each in papers:
-        shown.append({"data": data, "name": f"*published: {each.system}*", **each.metrics})
+        figures = {**each.metrics, "P@5 ±": each.metrics.get("P@5")}
+        shown.append({"data": data, "name": f"*published: {each.system}*", **figures})
     quoted = " ".join(dict.fromkeys(f"Published: {each.source}." for each in papers))
     parts = [
         f"## {data}",
@@ -202,7 +175,7 @@ def in_short(cells: Cells) -> str:
         f"{record['machine']['cores']} cores of {record['machine']['cpu']}"
         for _, _, record in shown
     )
-    columns = (QUALITY[0]._replace(head=f"{README_DATA}, test set"), *QUALITY[1:], *COSTS)
+    columns = [ALL[0]._replace(head=f"{README_DATA}, test set"), *ALL[1:6], *ALL[7:10]]
     sentence = (
         "P@k: percent of the first k labels that are right; PSP@5 counts rare labels more "
         "([metrics](docs/how-to/scores-and-metrics.md)); ± is half of a 95 % interval. ms/text: "
@@ -210,7 +183,7 @@ def in_short(cells: Cells) -> str:
         f"sizes the vocabulary; ours include both. On {' or '.join(machines)}, no graphics "
         "processor. [All results, and how they were measured](docs/results.md)."
     )
-    rows = [row | {"name": row["name"].removesuffix(GIVEN)} for row in as_rows(shown)]
+    rows = [row | {"name": row["name"].removesuffix(GIVEN)} for row in as_rows(README_DATA, shown)]
     return f"{table(columns, rows)}\n\n{sentence}"
 
 

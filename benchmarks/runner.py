@@ -8,15 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import record
-from benchmarks.data import chosen
-from benchmarks.experiment import (
-    BenchmarkError,
-    Experiment,
-    Options,
-    Result,
-    Row,
-    System,
-)
+from benchmarks.data import chosen, folder
+from benchmarks.experiment import BenchmarkError, Experiment, Options, Result, Row, System
 from benchmarks.limits import OOM, Killed, TooSlow, alone
 from benchmarks.peers.client import PeerFailed
 from benchmarks.record import say
@@ -38,27 +31,21 @@ def run(
     skip: cells, a data set and a system each, that are left out.
     """
     cells = [cell for cell in cells_of(experiment, options) if cell not in skip]
-    path = records / f"{experiment.name}.jsonl" if records else None
     rows: list[Row] = []
-    about: record.Record = {}
-    for name in dict.fromkeys(data for data, _ in cells):
-        keys = [key for data, key in cells if data == name]
-        for group in [[key] for key in keys] if experiment.record_each_cell else [keys]:
-            if experiment.record_each_cell or not about:
-                about = record.about_the_run(experiment, options, command)
-            found = in_rounds(experiment, name, group, options)
-            rows += found
-            if path and experiment.record_each_cell:
-                record.append(path, about, found, experiment.results(found))
-    results = experiment.results(rows)
-    if path and rows and not experiment.record_each_cell:
-        record.append(path, about, rows, results)
-    return rows, results
+    for group in [[cell] for cell in cells] if experiment.record_each_cell else [cells]:
+        about = record.about_the_run(experiment, options, command)
+        found = in_rounds(experiment, group, options)
+        if records and found:
+            path = records / f"{experiment.name}.jsonl"
+            record.append(path, about, found, experiment.results(found))
+        rows += found
+    return rows, experiment.results(rows)
 
 
 def cells_of(experiment: Experiment, options: Options) -> list[tuple[str, str]]:
     """The cells that the options ask for: systems asked for by name, else those of the data."""
-    names = chosen(options.data, experiment.data, "--data")
+    more = [name for name in options.data if (folder() / name).is_dir()]
+    names = chosen(options.data, list(dict.fromkeys([*experiment.data, *more])), "--data")
     keys = chosen(options.systems, list(experiment.systems), "--systems")
     every = tuple(experiment.systems)
     return [
@@ -70,34 +57,28 @@ def cells_of(experiment: Experiment, options: Options) -> list[tuple[str, str]]:
 
 
 def in_rounds(
-    experiment: Experiment, name: str, keys: Sequence[str], options: Options
+    experiment: Experiment, cells: Sequence[tuple[str, str]], options: Options
 ) -> list[Row]:
-    """One data set: each system once per round, so that a busy moment does not meet only one."""
-    rounds: dict[str, list[list[Row]]] = {key: [] for key in keys}
+    """Each cell once per round, so that a busy moment does not meet only one."""
+    rounds: dict[tuple[str, str], list[list[Row]]] = {cell: [] for cell in cells}
     for number in range(1, (options.repeats or experiment.repeats) + 1):
-        for key, found in rounds.items():
-            if found and "failed" in found[-1][0]:
-                continue
-            found.append(cell(experiment.systems[key], name, options))
-            say(f"{name}, {key}, round {number}: {in_short(found[-1][0])}")
+        for (name, key), found in rounds.items():
+            if not found or "failed" not in found[-1][0]:
+                found.append(cell(experiment.systems[key], name, options))
+                say(f"{name}, {key}, round {number}: {found[-1][0].get('failed', 'done')}")
     return [
-        {
-            "data": name,
-            "key": key,
-            "system": experiment.systems[key].title,
-            "threads": options.threads,
-            "seed": options.seed,
-            **_minutes(experiment.systems[key], options),
-            **row,
-        }
-        for key, found in rounds.items()
+        about_cell(experiment.systems[key], name, key, options) | row
+        for (name, key), found in rounds.items()
         for row in medians(found)
     ]
 
 
-def _minutes(system: System, options: Options) -> Row:
+def about_cell(system: System, name: str, key: str, options: Options) -> Row:
+    """What all rows of a cell have."""
+    about: Row = {"data": name, "key": key, "system": system.title}
     minutes = system.minutes(options)
-    return {} if minutes is None else {"minutes": minutes}
+    about |= {"threads": options.threads, "seed": options.seed}
+    return about if minutes is None else about | {"minutes": minutes}
 
 
 def cell(system: System, name: str, options: Options) -> list[Row]:
@@ -139,10 +120,3 @@ def rounded(value: Any) -> Any:
     if not isinstance(value, float):
         return value
     return round(value, 3 if value >= 1 else 4)
-
-
-def in_short(row: Row) -> str:
-    """A cell in a few words, for the terminal."""
-    if "failed" in row:
-        return str(row["failed"])
-    return ", ".join(f"{name} {row[name]:.2f}" for name in (*TIMES, "P@5") if name in row)

@@ -27,10 +27,8 @@ FEATURES_GIVEN = [
     if isinstance(system, LinearPeer) and key != "fasttext"
 ]
 MINUTES = {"auto": 60.0}  # that the page allows; the others have half as many
-TIMED = [  # systems that train for the minutes they are given
-    *("lightxml", "xr_transformer", "aplc", "gudn", "label_attention", "xml_cnn"),
-    *("learned", "auto", "xrt"),
-]
+IN_MINUTES = [key for key, system in EXPERIMENT.systems.items() if system.minutes(Options())]
+TIMED = [*IN_MINUTES, "learned"]  # systems that train for the minutes they are given
 Cell = tuple[str, str]  # data set and system
 Cells = dict[Cell, tuple[Row, Record]]
 Standing = tuple[str, Row, Record]  # system, its row, where it is from
@@ -48,7 +46,7 @@ def standing(folder: Path = RECORDS) -> Cells:
 def every_row(folder: Path = RECORDS) -> dict[Cell, list[tuple[Row, Record]]]:
     """All rows of each cell."""
     found: dict[Cell, list[tuple[Row, Record]]] = {}
-    for file in (OWN, "quality_linear_tree", *KEYS):
+    for file in (OWN, *KEYS):
         for record in records(file, folder):
             for row in record["measurements"]:
                 data = row.get("data", FIRST)
@@ -69,17 +67,8 @@ def key_of(file: str, row: Row) -> str | None:
 
 
 def linear_key(row: Row) -> str | None:
-    """The key of a row of quality_linear_tree, by its title and trees."""
-    if "trees" not in row:
-        return None  # the first records have one number of trees and fewer figures
-    if "key" in row:
-        return str(row["key"])
-    title = f"{row['system']}, 3 trees" if row["trees"] == 3 else row["system"]
-    if row["system"] == "xmtc":
-        return "xmtc-3" if row["trees"] == 3 else "xmtc"
-    systems = EXPERIMENTS["quality_linear_tree"].systems
-    found = [key for key, system in systems.items() if system.title == title]
-    return found[0] if found else None
+    """The key of a row of quality_linear_tree: by title and trees where it has none."""
+    return row.get("key", KEYS["quality_linear_tree"].get(f"{row['system']} {row.get('trees')}"))
 
 
 def full_vocabulary(key: str, record: Record, row: Row) -> bool:

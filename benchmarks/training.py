@@ -47,13 +47,16 @@ def trained(system: Ours, name: str, options: Options) -> tuple[Path, Row]:
 def _train(system: Ours, name: str, options: Options, place: Path) -> Row:
     """In a process of its own, so that its peak of memory is the training's."""
     import xmtc
+    from xmtc.models import catalog
 
     xmtc.set_threads(options.threads)
     texts = data.training(name, options)
     settings = planned(system, texts, options)
     epochs = settings.get("training", {}).get("epochs", 0)
     say(f"{name}, {system.title}: training, {epochs or 'default'} epochs")
-    validation = _validation(system, name, options)
+    validates = system.kind in catalog.kinds_with_validation() and data.has_dev(name)
+    dev_texts = DEV_TEXTS if system.checkpoints else None
+    validation = data.dev(name, options, dev_texts) if validates else None
     reset_peak()
     model, cost = timed(
         lambda: system.train(texts, settings, validation=validation, run=place / "run")
@@ -73,15 +76,6 @@ def _train(system: Ours, name: str, options: Options, place: Path) -> Row:
         "trained_commit": commit["commit"][:9],
         "trained_dirty": commit["dirty"],
     }
-
-
-def _validation(system: Ours, name: str, options: Options) -> Dataset | None:
-    """Texts of the dev part, where there is one and the kind uses it."""
-    from xmtc.models import catalog
-
-    if system.kind not in catalog.kinds_with_validation() or not data.has_dev(name):
-        return None
-    return data.dev(name, options, DEV_TEXTS if system.checkpoints else None)
 
 
 def planned(system: Ours, texts: Dataset, options: Options) -> dict[str, Any]:
@@ -126,7 +120,7 @@ def _epochs_that_fit(
 
     The time of an epoch over eight texts is that of the labels, and does not grow with the texts.
     """
-    sample = data.drawn_texts(texts, PROBE_TEXTS)  # of all labels: few would need no clusters
+    sample = data.drawn(texts, PROBE_TEXTS)  # of all labels: few would need no clusters
     few = sample.take(range(8))
 
     def seconds(part: Dataset, epochs: int) -> float:

@@ -8,6 +8,7 @@ import os
 import sys
 import tempfile
 import time
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,15 +30,14 @@ class Plan(System):
     kind: str
 
     def measure(self, name: str, options: Options) -> Row:
-        plan = alone(planned, self.kind, name, options)
-        truth = alone(trained, self.kind, name, options)
-        return {
+        found = {
             "kind": self.kind,
-            **plan,
-            **truth,
-            "time_ratio": plan["told_cpu_s"] / truth["train_cpu_s"],
-            "memory_ratio": plan["told_mb"] / truth["peak_mb"],
+            **alone(planned, self.kind, name, options),
+            **alone(trained, self.kind, name, options),
         }
+        found["time_ratio"] = found["told_cpu_s"] / found["train_cpu_s"]
+        found["memory_ratio"] = found["told_mb"] / found["peak_mb"]
+        return found
 
 
 def planned(kind: str, name: str, options: Options) -> Row:
@@ -47,11 +47,8 @@ def planned(kind: str, name: str, options: Options) -> Row:
     dataset, before = loaded(kind, name, options)
     start = time.process_time()
     made = xmtc.plan(kind, dataset)
-    return {
-        "plan_cpu_s": time.process_time() - start,
-        "told_cpu_s": made.cpu_seconds,
-        "told_mb": made.peak_bytes / MEGABYTE - before,
-    }
+    own = {"plan_cpu_s": time.process_time() - start, "told_cpu_s": made.cpu_seconds}
+    return {**own, "told_mb": made.peak_bytes / MEGABYTE - before}
 
 
 def trained(kind: str, name: str, options: Options) -> Row:
@@ -101,15 +98,11 @@ class Doctor(System):
         paths = [str(data.file_of(name, part)) for part in ("trn", "tst")]
         with tempfile.TemporaryDirectory() as folder:
             os.environ["NUMBA_CACHE_DIR"] = folder  # before numba is imported, as for a new user
-            from xmtc.cli import main
+            from xmtc.cli.app import app
 
-            sys.argv = ["xmtc", "data", "doctor", *paths]
-            sys.stdout = sys.stderr
-            try:
-                main()
-            except SystemExit as end:
-                return {"peak_mb": peak(), "code": int(end.code or 0)}
-        return {"peak_mb": peak(), "code": 0}
+            with redirect_stdout(sys.stderr):
+                app.main(["data", "doctor", *paths], standalone_mode=False)
+            return {"peak_mb": peak()}
 
 
 @dataclass(frozen=True)
@@ -123,7 +116,7 @@ class ManyLabels(Ours):
 
 
 def lightxml_parts(place: Path, name: str, options: Options) -> list[Row]:
-    """In int8, of texts that fill all tokens: as a whole, the encoder, the walk through labels."""
+    """In int8, of long texts: as a whole, the encoder, the walk through the labels."""
     import xmtc
     from xmtc.core.walk import walk
 
@@ -133,13 +126,7 @@ def lightxml_parts(place: Path, name: str, options: Options) -> list[Row]:
     encoder = {**parts.settings["encoder"], "int8": True, "max_tokens": TOKENS}
     settings = {**parts.settings, "encoder": encoder}
     model = type(model).from_parts(replace(parts, settings=settings))
-    tokenizer = model.encoders[0].tokenizer
-    special = int(model.encoders[0].layout.extra)
-    long = [
-        text
-        for text in data.test(name, options).texts
-        if special + len(tokenizer.encode(text, add_special_tokens=False).ids) >= TOKENS
-    ]
+    long = [text for text in data.test(name, options).texts if len(text.split()) >= TOKENS]
     vectors = [model.encode([text]) for text in long[:300]]
 
     def ranked(vector: Any) -> Any:

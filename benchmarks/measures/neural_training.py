@@ -85,7 +85,7 @@ class PeerTraining(System):
 
 def sample_of(name: str, options: Options) -> Dataset:
     """The texts that everyone trains on."""
-    return data.drawn(data.training(name, options), TEXTS, options.seed)
+    return data.with_texts(data.drawn(data.training(name, options), TEXTS, options.seed))
 
 
 def speed(sample: Dataset, seconds: float) -> Row:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,9 +34,7 @@ class XmtcTfidf(System):
         texts = data.training(name, options).texts
         config = tfidf.TfidfConfig(min_df=2)
         xmtc.set_threads(self.threads)
-        tfidf.learn(texts[:WARM_UP], config)
-        (_, features), cost = timed(lambda: tfidf.learn(texts, config))
-        return {**cost._asdict(), "features": features.shape[1], "nonzeros": features.nnz}
+        return measured(lambda part: tfidf.learn(part, config)[1], texts)
 
 
 @dataclass(frozen=True)
@@ -44,9 +43,7 @@ class SklearnTfidf(System):
 
     def measure(self, name: str, options: Options) -> Row:
         texts = data.training(name, options).texts
-        vectorizer().fit_transform(texts[:WARM_UP])
-        features, cost = timed(lambda: vectorizer().fit_transform(texts))
-        return {**cost._asdict(), "features": features.shape[1], "nonzeros": features.nnz}
+        return measured(lambda part: vectorizer().fit_transform(part), texts)
 
 
 @dataclass(frozen=True)
@@ -64,7 +61,14 @@ class PecosTfidf(System):
                 for text in data.training(name, options).texts:
                     file.write(" ".join(split(text)) + "\n")
             with Peer("pecos", "pecos_tfidf.py", json.dumps(PECOS), str(path)) as peer:
-                return {**peer.about, **peer.ask(file=0, threads=self.threads)}
+                return {**peer.about, **peer.ask(threads=self.threads)}
+
+
+def measured(encode: Callable[[Sequence[str]], Any], texts: Sequence[str]) -> Row:
+    """The figures of encoding all texts, after a few."""
+    encode(texts[:WARM_UP])
+    features, cost = timed(lambda: encode(texts))
+    return {**cost._asdict(), "features": features.shape[1], "nonzeros": features.nnz}
 
 
 def vectorizer() -> Any:

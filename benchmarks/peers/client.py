@@ -8,7 +8,6 @@ import signal
 import subprocess
 import tempfile
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from benchmarks.experiment import BenchmarkError
@@ -48,7 +47,7 @@ class Peer:
         try:
             self.about = self._answer()
         except PeerFailed as problem:  # of its environment, not of the system
-            self.__exit__(None, None, None)
+            self.__exit__(None)
             raise BenchmarkError(f"{name} does not start: {problem}") from None
 
     def ask(self, **question: Any) -> dict[str, Any]:
@@ -62,12 +61,7 @@ class Peer:
     def __enter__(self) -> Peer:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """The end of its input ends the script; after an error it is not awaited."""
         if kind:
             self._process.kill()

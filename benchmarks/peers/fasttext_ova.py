@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import fasttext  # type: ignore[import-not-found]
+import fasttext
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))

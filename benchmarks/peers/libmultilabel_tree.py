@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from libmultilabel import linear  # type: ignore[import-not-found]
+from libmultilabel import linear
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.peers.runner import Adapter, Task, best, in_blocks, serve

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -10,23 +9,23 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from napkinxc import metrics  # type: ignore[import-not-found]
+from napkinxc import metrics
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.peers.runner import answer_questions
 
 KS = (1, 3, 5)
 
 
-def main() -> None:
-    """Answer questions, each a folder with labels.npy, relevant.npz and trained.npz."""
-    version = f"napkinxc {metadata.version('napkinxc')}"
-    print(json.dumps({"version": version}), flush=True)
-    for line in sys.stdin:
-        print(json.dumps(measured(Path(json.loads(line)["folder"]))), flush=True)
+def measured(question: dict[str, Any]) -> dict[str, float]:
+    """P, nDCG and PSP at 1, 3 and 5, in percent.
 
-
-def measured(folder: Path) -> dict[str, float]:
-    """P, nDCG and PSP at 1, 3 and 5, in percent."""
+    The folder holds labels.npy, relevant.npz and trained.npz.
+    """
+    folder = Path(question["folder"])
     ranked = [row[row >= 0].tolist() for row in np.load(folder / "labels.npy")]
-    truth = lists(folder / "relevant.npz")
+    relevant = sp.load_npz(folder / "relevant.npz").tocsr()
+    truth = [relevant[row].indices.tolist() for row in range(relevant.shape[0])]
     trained = sp.load_npz(folder / "trained.npz").tocsr()
     weights = metrics.Jain_et_al_inverse_propensity(trained)
     found = {
@@ -37,11 +36,5 @@ def measured(folder: Path) -> dict[str, float]:
     return {f"{name}@{k}": 100 * float(by_k[k - 1]) for name, by_k in found.items() for k in KS}
 
 
-def lists(path: Path) -> list[Any]:
-    """The labels of each text."""
-    matrix = sp.load_npz(path).tocsr()
-    return [matrix[row].indices.tolist() for row in range(matrix.shape[0])]
-
-
 if __name__ == "__main__":
-    main()
+    answer_questions(f"napkinxc {metadata.version('napkinxc')}", measured)

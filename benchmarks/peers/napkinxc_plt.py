@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from napkinxc.models import PLT  # type: ignore[import-not-found]
+from napkinxc.models import PLT
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.peers.runner import Adapter, Task, csr_of_pairs, serve

@@ -11,8 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from omikuji import Model, _ThreadPoolHandle  # type: ignore[import-not-found]
-from omikuji._libomikuji import ffi, lib  # type: ignore[import-not-found]
+from omikuji import Model, _ThreadPoolHandle
+from omikuji._libomikuji import ffi, lib
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.peers.runner import Adapter, Task, csr_of_pairs, serve

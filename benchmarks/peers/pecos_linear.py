@@ -7,9 +7,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from pecos.utils.smat_util import CsrEnsembler  # type: ignore[import-not-found]
-from pecos.xmc import Indexer, LabelEmbeddingFactory  # type: ignore[import-not-found]
-from pecos.xmc.xlinear.model import XLinearModel  # type: ignore[import-not-found]
+from pecos.utils.smat_util import CsrEnsembler
+from pecos.xmc import Indexer, LabelEmbeddingFactory
+from pecos.xmc.xlinear.model import XLinearModel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.peers.runner import Adapter, Task, serve

@@ -22,19 +22,15 @@ import scipy.sparse as sp
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 import torch
-from pecos.xmc import Indexer, LabelEmbeddingFactory  # type: ignore[import-not-found]
-from pecos.xmc.xlinear.model import XLinearModel  # type: ignore[import-not-found]
-from pecos.xmc.xtransformer.matcher import (  # type: ignore[import-not-found]
-    TransformerMatcher,
-)
-from pecos.xmc.xtransformer.model import XTransformer  # type: ignore[import-not-found]
-from pecos.xmc.xtransformer.module import (  # type: ignore[import-not-found]
-    MLProblemWithText,
-)
+from pecos.xmc import Indexer, LabelEmbeddingFactory
+from pecos.xmc.xlinear.model import XLinearModel
+from pecos.xmc.xtransformer.matcher import TransformerMatcher
+from pecos.xmc.xtransformer.model import XTransformer
+from pecos.xmc.xtransformer.module import MLProblemWithText
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from benchmarks.limits import OOM, megabytes_in, peak, reset_peak, timed
-from benchmarks.peers.runner import environment, latency
+from benchmarks.limits import megabytes_in, peak, reset_peak, timed
+from benchmarks.peers.runner import answer_questions, latency
 
 BATCH = 32
 PROBE_TEXTS = 320
@@ -44,21 +40,9 @@ LEAST_SHARE = 0.5  # of the minutes is for steps, even if all else takes more th
 SHARES = (600, 800, 1200)  # steps of the levels in the published settings; deeper: as the last
 
 
-def main() -> None:
-    """Answer questions until there are no more; what PECOS prints is dropped."""
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    about = {"version": f"libpecos {metadata.version('libpecos')}", "environment": environment()}
-    print(json.dumps(about), file=answers, flush=True)
-    for line in sys.stdin:
-        try:
-            task = json.loads(line)
-            answer = pace(task) if task["mode"] == "pace" else measure(task)
-        except MemoryError:
-            answer = {"failed": OOM}
-        except Exception as problem:  # a peer's failure is a result
-            answer = {"failed": f"{type(problem).__name__}: {problem}"[:200]}
-        print(json.dumps(answer), file=answers, flush=True)
+def answer(task: dict[str, Any]) -> dict[str, Any]:
+    """The figures of a training, or the pace of the matcher alone."""
+    return pace(task) if task["mode"] == "pace" else measure(task)
 
 
 def measure(task: dict[str, Any]) -> dict[str, Any]:
@@ -122,9 +106,8 @@ def settings(task: dict[str, Any], levels: list[int] | None = None, inherit: boo
     matcher.model_shortcut = str(Path(task["folder"]) / "encoder")
     matcher.batch_size = BATCH
     matcher.batch_gen_workers = task["threads"]
-    # only the last is kept
     matcher.learning_rate = task["rate"]
-    matcher.save_steps = 10**9
+    matcher.save_steps = 10**9  # the last state only
     reader.truncate_length = task["tokens"]
     for indexer in (train.preliminary_indexer_params, train.refined_indexer_params):
         indexer.seed = task["seed"]
@@ -132,15 +115,12 @@ def settings(task: dict[str, Any], levels: list[int] | None = None, inherit: boo
     if inherit:
         matcher.bootstrap_method = "inherit"
     if levels:
-        train.matcher_params_chain = [_with_steps(matcher, steps, task) for steps in levels]
+        values = matcher.to_dict()
+        train.matcher_params_chain = [
+            type(matcher).from_dict({**values, "max_steps": steps}) for steps in levels
+        ]
         ranking.matcher_params_chain = [reader] * len(levels)
     return train, ranking
-
-
-def _with_steps(matcher: Any, steps: int, task: dict[str, Any]) -> Any:
-    level = type(matcher).from_dict(matcher.to_dict())
-    level.max_steps = steps
-    return level
 
 
 def train(texts: list[str], features: Any, relevant: Any, params: Any) -> Any:
@@ -184,7 +164,7 @@ def planned(
 
 
 def pace(task: dict[str, Any]) -> dict[str, Any]:
-    """Asked by `speed neural_training`: seconds of a step of the matcher alone."""
+    """Seconds of a step of the matcher alone."""
     torch.set_num_threads(task["threads"])
     texts = load(task)[0]
     step, _ = _pace(task, texts, task["steps"])
@@ -219,4 +199,4 @@ def _pace(task: dict[str, Any], texts: list[str], asked: Sequence[int]) -> tuple
 
 
 if __name__ == "__main__":
-    main()
+    answer_questions(f"libpecos {metadata.version('libpecos')}", answer)

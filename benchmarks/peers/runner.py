@@ -105,20 +105,25 @@ class Adapter:
 
 
 def serve(adapter: Adapter) -> None:
-    """Answer tasks until there are no more; what the peer prints is dropped."""
+    """Answer tasks until there are no more."""
+    limit_memory(MEMORY_SHARE)
+    answer_questions(adapter.version, lambda question: measure(adapter, Task(**question)))
+
+
+def answer_questions(version: str, answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """The version, then an answer per line of input; what the peer prints is dropped."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    limit_memory(MEMORY_SHARE)
-    about = {"version": adapter.version, "environment": environment()}
+    about = {"version": version, "environment": environment()}
     print(json.dumps(about), file=answers, flush=True)
     for line in sys.stdin:
         try:
-            answer = measure(adapter, Task(**json.loads(line)))
+            found = answer(json.loads(line))
         except MemoryError:
-            answer = {"failed": OOM}
+            found = {"failed": OOM}
         except Exception as problem:  # a peer's failure is a result
-            answer = {"failed": f"{type(problem).__name__}: {problem}"[:200]}
-        print(json.dumps(answer), file=answers, flush=True)
+            found = {"failed": f"{type(problem).__name__}: {problem}"[:200]}
+        print(json.dumps(found), file=answers, flush=True)
 
 
 def environment() -> dict[str, str]:
@@ -128,46 +133,33 @@ def environment() -> dict[str, str]:
 
 
 def measure(adapter: Adapter, task: Task) -> dict[str, Any]:
-    """One cell of the table, all but the quality of the ranking."""
-    with tempfile.TemporaryDirectory(dir=task.folder) as folder:
-        place = Path(folder)
-        trained = _trained(adapter, place, task)
-        figures = {"config": adapter.settings(task), **trained}
-        asked = adapter.asked(task)
-        figures |= {"model_mb": megabytes_in(place)} | _batch(adapter, place, asked, task)
-        return figures | _one_by_one(adapter, place, asked[:SINGLE_TEXTS], replace(task, threads=1))
-
-
-def _trained(adapter: Adapter, place: Path, task: Task) -> dict[str, Any]:
+    """One cell of the table, all but the quality of the ranking, which goes to ranking.npz."""
     before = resident()
     data = adapter.load(task)
     reset_peak()
     model, fit = timed(lambda: adapter.fit(data, task))
-    memory = {"peak_mb": peak() - before} if adapter.one_process else {}
-    adapter.save(model, place)
-    return {"fit_seconds": fit.seconds, "fit_cpu_seconds": fit.cpu_seconds, **memory}
-
-
-def _batch(adapter: Adapter, place: Path, asked: Any, task: Task) -> dict[str, Any]:
-    model = adapter.ready(place, task)
-    few = adapter.many(asked[:WARM_UP])
-    many = adapter.many(asked)
-    adapter.rank(model, few, task)
-    answer, rank = timed(lambda: adapter.rank(model, many, task))
-    scores = adapter.scores(answer)
-    np.savez(
-        Path(task.folder) / "ranking.npz",
-        indptr=scores.indptr,
-        indices=scores.indices,
-        data=scores.data,
-    )
-    return {"rank_seconds": rank.seconds}
-
-
-def _one_by_one(adapter: Adapter, place: Path, asked: Any, task: Task) -> dict[str, Any]:
-    model = adapter.ready(place, task)
-    rows = [adapter.one(asked[row : row + 1]) for row in range(asked.shape[0])]
-    return latency(lambda row: adapter.rank_one(model, row, task), rows)
+    figures = {"fit_seconds": fit.seconds, "fit_cpu_seconds": fit.cpu_seconds}
+    if adapter.one_process:
+        figures["peak_mb"] = peak() - before
+    asked = adapter.asked(task)
+    with tempfile.TemporaryDirectory(dir=task.folder) as folder:
+        place = Path(folder)
+        adapter.save(model, place)
+        figures["model_mb"] = megabytes_in(place)
+        model = adapter.ready(place, task)
+        few = adapter.many(asked[:WARM_UP])
+        many = adapter.many(asked)
+        adapter.rank(model, few, task)
+        answer, rank = timed(lambda: adapter.rank(model, many, task))
+        alone = replace(task, threads=1)
+        model = adapter.ready(place, alone)
+        texts = range(min(SINGLE_TEXTS, asked.shape[0]))
+        rows = [adapter.one(asked[row : row + 1]) for row in texts]
+        single = latency(lambda row: adapter.rank_one(model, row, alone), rows)
+    found = adapter.scores(answer)
+    ranking = Path(task.folder) / "ranking.npz"
+    np.savez(ranking, indptr=found.indptr, indices=found.indices, data=found.data)
+    return {"config": adapter.settings(task), **figures, "rank_seconds": rank.seconds, **single}
 
 
 def latency(rank_one: Callable[[Any], Any], rows: Sequence[Any]) -> dict[str, Any]:

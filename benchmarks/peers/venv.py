@@ -1,4 +1,4 @@
-"""Virtual environments for the peers: `python benchmarks/peers/venv.py pecos` makes one.
+"""Virtual environments for the peers, made when they are first needed.
 
 They need versions of NumPy and others that xmtc does not, so each lives in
 `benchmarks/peers/venvs/NAME`. What computes is pinned; all versions are in a peer's record. To use
@@ -42,13 +42,9 @@ def python_of(peer: str) -> Path:
 
 
 def _is_made(peer: str) -> bool:
-    """Whether it is complete, with the pins of today."""
+    """Whether it is complete, with the pins of now."""
     complete = VENVS / peer / COMPLETE
-    return complete.is_file() and complete.read_text(encoding="utf-8") == _pins_of(peer)
-
-
-def _pins_of(peer: str) -> str:
-    return "\n".join(" ".join(packages) for packages in PINS.get(peer, []))
+    return complete.is_file() and json.loads(complete.read_text()) == PINS.get(peer)
 
 
 def make(peer: str) -> None:
@@ -61,17 +57,9 @@ def make(peer: str) -> None:
     _call([sys.executable, "-I", "-m", "venv", "--clear", str(folder)])
     for packages in PINS[peer]:
         _call([str(folder / "bin" / "python"), "-I", "-m", "pip", "install", "-q", *packages])
-    (folder / COMPLETE).write_text(_pins_of(peer), encoding="utf-8")
+    (folder / COMPLETE).write_text(json.dumps(PINS[peer]))
 
 
 def _call(command: list[str]) -> None:
     if subprocess.run(command, check=False, stdout=sys.stderr).returncode:
         raise VenvError(f"this failed, see above: {' '.join(command)}")
-
-
-if __name__ == "__main__":
-    try:
-        for name in sys.argv[1:] or PINS:
-            print(python_of(name))
-    except VenvError as problem:
-        sys.exit(f"Error: {problem}")

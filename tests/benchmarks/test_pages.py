@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
 from benchmarks import pages, results_page, standing
 from benchmarks.experiment import Options, Result
-from benchmarks.record import RECORDS
+from benchmarks.record import RECORDS, records
 from benchmarks.render import Column, caption, filled, recorded_results, results_table, short, table
 from hypothesis import given
 from hypothesis import strategies as st
@@ -119,8 +120,8 @@ def test_the_table_of_claims_says_of_each_whether_it_holds(items):
 def test_of_claims_in_several_records_the_newest_counts():
     old = {"sentence": "a: it is so", "holds": True, "figure": 1.0}
     new = {**old, "figure": 2.0}
-    records = [record(claims=[old], date="2026-01-01"), record(claims=[new], date="2026-02-01")]
-    assert recorded_results(records) == [Result(**new)]
+    found = [record(claims=[old], date="2026-01-01"), record(claims=[new], date="2026-02-01")]
+    assert recorded_results(found) == [Result(**new)]
 
 
 def test_a_caption_has_command_commit_machine_and_seed():
@@ -130,9 +131,9 @@ def test_a_caption_has_command_commit_machine_and_seed():
 
 
 def test_the_newest_row_of_each_cell_is_shown(tmp_path, monkeypatch):
-    records = [record(row(train_seconds=77.0)), record(row(), row("x")), record(row(), dirty=True)]
-    written(tmp_path, "toys", *records)
-    monkeypatch.setattr("benchmarks.pages.records", lambda name: pages_records(name, tmp_path))
+    found = [record(row(train_seconds=77.0)), record(row(), row("x")), record(row(), dirty=True)]
+    written(tmp_path, "toys", *found)
+    monkeypatch.setattr(pages, "records", partial(records, folder=tmp_path))
     columns = (Column("system", "{system:text}"), Column("training", "{train_seconds:time}"))
     shown = pages.Table("page.md", "mark", "toys", columns, systems=("linear_tree", "x"))
     cells = shown.cells()
@@ -140,12 +141,6 @@ def test_the_newest_row_of_each_cell_is_shown(tmp_path, monkeypatch):
     assert "| linear_tree | 1.5 min |" in shown.text(cells)
     empty = pages.Table("page.md", "mark", "dolls", columns)
     assert pages.part([empty]) == "*Not measured yet: `python -m benchmarks dolls`.*"
-
-
-def pages_records(name, folder):
-    from benchmarks.record import records
-
-    return records(name, folder)
 
 
 def test_rows_may_be_compared_with_a_system():
@@ -170,12 +165,12 @@ FIRST = {"threads": 2, "minutes": 30.0, "date": "2026-01-01"}
     ],
 )
 def test_the_row_that_stands_is_decided_by_the_documented_order(tmp_path, key, worse, better):
-    records = []
+    found = []
     for p5, changes in ((40.0, worse), (60.0, better)):
         values = {**FIRST, **changes}
         date = values.pop("date")
-        records.append(record(row(key, p5=p5, **values), date=date))
-    for order in (records, records[::-1]):
+        found.append(record(row(key, p5=p5, **values), date=date))
+    for order in (found, found[::-1]):
         written(tmp_path, "quality_results", *order)
         cells = standing.standing(tmp_path)
         assert cells["eurlex4k-proxy", key][0]["P@5"] == 60.0

@@ -86,8 +86,7 @@ class FastText:
 
 
 @pytest.mark.parametrize(
-    ("package", "rates"),
-    [(FastText(0.5), [0.5]), (FastText(0.2), [0.5, 0.25, 0.125])],
+    ("package", "rates"), [(FastText(0.5), [0.5]), (FastText(0.2), [0.5, 0.25, 0.125])]
 )
 def test_fasttext_trains_more_slowly_where_its_tutorials_rate_ends_in_nan(
     monkeypatch, task, package, rates

@@ -133,6 +133,11 @@ def test_the_command_prints_the_rows_and_the_claims(toys, tmp_path, capsys):
     assert "| few is less | 0.33 holds |" in printed
 
 
+def test_the_command_in_a_record_names_no_folder():
+    words = ["toys", "--work", "here", "--data", "laws", "--records", "there"]
+    assert command_line.without_folders(words) == ["toys", "--data", "laws"]
+
+
 def test_a_claim_that_fails_ends_with_1_and_records_on_request_only(monkeypatch, tmp_path):
     failing = replace(TOYS, claims=(replace(TOYS.claims[0], at_most=0.1),))
     monkeypatch.setitem(command_line.EXPERIMENTS, "toys", failing)
@@ -151,12 +156,6 @@ def test_missing_data_is_one_sentence(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("XMTC_DATA", str(tmp_path))
     assert command_line.main(["memory_doctor", "--systems", "reading", "--no-record"]) == 2
     assert "set XMTC_DATA" in capsys.readouterr().err.splitlines()[-1]
-
-
-def test_the_list_has_every_experiment(capsys):
-    assert command_line.main(["list"]) == 0
-    printed = capsys.readouterr().out
-    assert all(name in printed for name in command_line.EXPERIMENTS)
 
 
 def test_records_of_subsets_and_of_changed_code_are_not_shown(tmp_path):

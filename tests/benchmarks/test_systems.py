@@ -7,7 +7,6 @@ import gzip
 import pytest
 from benchmarks import data, training
 from benchmarks.experiment import Options
-from benchmarks.measures.checks import Command
 from benchmarks.systems import Ours
 
 from xmtc.data.formats.jsonl import write_jsonl
@@ -72,7 +71,3 @@ def test_a_neural_system_trains_as_many_epochs_as_fit(options):
     assert settings["training"]["patience"] == settings["training"]["epochs"]
     assert settings["training"]["validation"] == pytest.approx(20 / 120)
     assert settings["training"]["published"]["validate_every"] >= 1
-
-
-def test_a_command_is_timed(options):
-    assert 0 < Command("nothing", ("-c", "pass")).measure("none", options)["seconds"] < 60
