@@ -26,10 +26,7 @@ def is_json_list(path: Path) -> bool:
 
 
 def parsed_items(path: Path, parse: Callable[[Any], Parsed], bad: BadLines) -> Iterator[Parsed]:
-    """What `parse` makes of each item; a `BadLine` it raises goes to `bad`.
-
-    Broken JSON ends the reading.
-    """
+    """What `parse` makes of each item; a `BadLine` goes to `bad`, broken JSON ends the reading."""
     text = ""  # the part of the file that is in memory
     line = 1  # in which it begins
     at = 0  # where in it the next item starts

@@ -49,7 +49,7 @@ def read_lines(path: Path, bad: BadLines, *, bar: bool = True) -> Iterator[tuple
     """(line number from 1, the line with its ending); only a line feed ends a line."""
     number = 0
     size = path.stat().st_size
-    with track(f"reading {path.name}", size) if bar else nullcontext(_ignore) as advance:
+    with track(f"reading {path.name}", size) if bar else nullcontext() as advance:
         try:
             with open_bytes(path, advance) as file:
                 for number, line in enumerate(file, start=1):
@@ -105,11 +105,7 @@ def require_regular(path: Path) -> None:
         )
 
 
-def _ignore(amount: int, note: str = "") -> None:
-    pass
-
-
-def open_bytes(path: Path, advance: Advance = _ignore) -> IO[bytes]:
+def open_bytes(path: Path, advance: Advance | None = None) -> IO[bytes]:
     """The unpacked bytes of a plain or gzip file; its first two bytes say which it is."""
     file = io.BufferedReader(_CountedFile(path, advance), BUFFER)
     if file.peek(2)[:2] != b"\x1f\x8b":
@@ -124,14 +120,15 @@ def data_path(path: Path) -> Path:
 
 
 class _CountedFile(io.FileIO):
-    def __init__(self, path: Path, advance: Advance) -> None:
+    def __init__(self, path: Path, advance: Advance | None) -> None:
         super().__init__(path, "rb")
         self.advance = advance
 
     def readinto(self, buffer: Any) -> int:
-        amount = super().readinto(buffer)
-        self.advance(amount or 0)
-        return amount or 0
+        amount = super().readinto(buffer) or 0
+        if self.advance:
+            self.advance(amount)
+        return amount
 
 
 class _OwningGzip(gzip.GzipFile):

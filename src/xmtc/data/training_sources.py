@@ -15,8 +15,8 @@ from xmtc.data.read import read_dataset
 
 def provenance_of(path: str | Path, dataset: Dataset, **reading: Any) -> Provenance:
     """The provenance of data that was read with these keywords of `read_dataset`."""
-    where = str(Path(path).absolute())
-    return Provenance(path=where, **reading, texts=len(dataset), sha256=dataset.fingerprint)
+    place = str(Path(path).absolute())
+    return Provenance(path=place, **reading, texts=len(dataset), sha256=dataset.fingerprint)
 
 
 def read_again(sources: Sequence[Provenance]) -> Dataset:
