@@ -376,7 +376,7 @@ def test_a_folder_whose_parts_do_not_fit_is_refused():
 
 
 # Presets and ensembles
-DATA_SETS = ("eurlex4k", "wiki10-31k", "amazoncat-13k", "wiki-500k")
+DATA_SETS = ("eurlex4k", "wiki10", "amazoncat", "wiki500k")
 
 
 def test_presets_are_the_published_settings():

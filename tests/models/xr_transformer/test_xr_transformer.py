@@ -65,7 +65,7 @@ def test_the_published_steps_are_shared_as_published():
     config = published("xr-transformer-eurlex4k")
     assert epochs_by_level(config.training.epochs, config.levels.epoch_shares, 3) == [10, 13, 20]
     assert epochs_by_level(1, config.levels.epoch_shares, 3) == [0, 0, 1]
-    large = published("xr-transformer-wiki-500k")
+    large = published("xr-transformer-wiki500k")
     assert epochs_by_level(large.training.epochs, large.levels.epoch_shares, 5)[0] == 0
 
 
@@ -73,11 +73,11 @@ def test_the_published_steps_are_shared_as_published():
 # ranker tree, cost of positive and of negative texts, ranker beam.
 PUBLISHED = {
     "eurlex4k": (128, 5e-5, 16, 16, 5, (8, 16), (2, 4), 75),
-    "wiki10-31k": (256, 5e-5, 16, 16, 20, (16, 16), (4, 1), 100),
-    "amazoncat-13k": (256, 5e-5, 8, 16, 50, (8, 16), (0.25, 0.5), 100),
-    "wiki-500k": (128, 1e-4, 8, 16, 5, (32, 100), (4, 1), 50),
-    "amazon-670k": (128, 1e-4, 16, 32, 5, (32, 100), (1, 1), 75),
-    "amazon-3m": (128, 1e-4, 16, 100, 20, (32, 100), (8, 1), 50),
+    "wiki10": (256, 5e-5, 16, 16, 20, (16, 16), (4, 1), 100),
+    "amazoncat": (256, 5e-5, 8, 16, 50, (8, 16), (0.25, 0.5), 100),
+    "wiki500k": (128, 1e-4, 8, 16, 5, (32, 100), (4, 1), 50),
+    "amazon670k": (128, 1e-4, 16, 32, 5, (32, 100), (1, 1), 75),
+    "amazon3m": (128, 1e-4, 16, 100, 20, (32, 100), (8, 1), 50),
 }
 
 

@@ -110,7 +110,7 @@ class PublishedXBert:
 class Config:
     """An encoder finds the clusters, words decide inside them. Minutes to hours."""
 
-    index: PifaIndex | PifaNeuralIndex | TextIndex = group(PifaIndex)
+    index: PifaIndex | PifaNeuralIndex | TextIndex = group(PifaIndex, "label vectors to cluster")
     encoder: EncoderConfig | None = group(
         Pretrained, "encoder of the matcher (None: a linear matcher, a tree of classifiers)"
     )

@@ -69,7 +69,7 @@ class OneVsAllRanker(one_vs_all.Config):
 class Config:
     """Linear classifiers over words and an encoder's vectors; training.epochs=0 is the fastest."""
 
-    encoder: EncoderConfig = group(Pretrained)
+    encoder: EncoderConfig = group(Pretrained, "what reads the texts")
     training: TrainingConfig = group(lambda: TrainingConfig(head=HeadConfig(warmup_epochs=0)))
     dropout: float = setting(0.1, "dropout of the text vector")
     levels: LevelConfig = group(LevelConfig)
