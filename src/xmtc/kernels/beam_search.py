@@ -209,11 +209,13 @@ def _open_node(query, level, beams, text, place, found):
     if rule.combine == MULTIPLY and rule.transform != IDENTITY and above < least:
         return
     fill_margins(texts, text, weights, node, scratch)
+    margins = scratch.margins
+    names = level.names
     first_child = weights.child_start[node]
     for child in range(first_child, weights.child_start[node + 1]):
         if len(closed) == 0 or closed[child] == 0:
-            score = child_score(scratch.margins[child - first_child], above, rule)
-            name = level.names[child - level.first_child] if len(level.names) > 0 else child
+            score = child_score(margins[child - first_child], above, rule)
+            name = names[child - level.first_child] if len(names) > 0 else child
             filled = insert_best(best_nodes, best_scores, filled, name, score)
     found.counts[text] = filled
 

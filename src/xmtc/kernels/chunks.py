@@ -188,6 +188,8 @@ def fill_margins(texts, text, weights, node, scratch):
     row_key = weights.row_key
     cells = weights.cells
     sibling_bits = weights.sibling_bits
+    scales = weights.scales
+    biases = weights.biases
     first_child = weights.child_start[node] - 1
     children = weights.child_start[node + 1] - weights.child_start[node]
     first_bucket = weights.bucket_start[node]
@@ -219,7 +221,7 @@ def fill_margins(texts, text, weights, node, scratch):
             margins[sibling] += value * np.float32(cells[cell + np.uint64(1)])
     for child in range(children):
         place = first_child + child
-        margins[child] = margins[child] * weights.scales[place] + weights.biases[place]
+        margins[child] = margins[child] * scales[place] + biases[place]
 
 
 @kernel
