@@ -1,4 +1,4 @@
-"""Models saved by earlier versions load and answer as they did; make.py made them."""
+"""Saved models load and answer as they did when make.py saved them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SAVED = sorted(path for path in HERE.glob("format*/*") if path.is_dir())
 
 
 @pytest.mark.parametrize("folder", SAVED, ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_an_old_model_answers_as_it_did(folder):
+def test_a_saved_model_answers_as_it_did(folder):
     expected = json.loads(folder.with_suffix(".json").read_text())
     rows = xmtc.predict(xmtc.load(folder), expected["texts"], k=3)
     assert [[name for name, _ in row] for row in rows] == [
