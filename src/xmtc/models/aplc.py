@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -31,7 +32,9 @@ from xmtc.neural.settings import (
     TrainingConfig,
     changed,
     frozen_encoder,
+    refuse_shards,
     require_between,
+    require_positive,
     require_share,
 )
 
@@ -51,7 +54,7 @@ class HiddenLayer:
 
     def __post_init__(self) -> None:
         require_between(self, dim=(1, 1 << 16))
-        require(self.lr > 0, "lr", self.lr, "must be above 0")
+        require_positive(self, "lr")
 
 
 @dataclass(frozen=True)
@@ -70,13 +73,9 @@ class PublishedAplc:
     standardize: bool = setting(True, "the output layer reads vectors of mean 0 and spread 1")
 
     def __post_init__(self) -> None:
-        require(
-            len(self.cuts) < 64
-            and all(a < b for a, b in zip((0, *self.cuts), self.cuts, strict=False)),
-            "cuts",
-            self.cuts,
-            "must be increasing ranks, the first above 0",
-        )
+        rising = all(a < b for a, b in pairwise((0, *self.cuts)))
+        expected = "must be at most 63 increasing ranks, the first above 0"
+        require(len(self.cuts) < 64 and rising, "cuts", self.cuts, expected)
 
 
 @dataclass(frozen=True)
@@ -96,20 +95,10 @@ class Config:
     def __post_init__(self) -> None:
         require_share(self, "dropout")
         require_between(self, narrowing=(1, 1000))
-        require(
-            1 <= len(self.clusters) <= 64
-            and min(self.clusters) > 0
-            and abs(sum(self.clusters) - 1) < 1e-3,
-            "clusters",
-            self.clusters,
-            "must be 1 to 64 shares above 0 that add up to 1",
-        )
-        require(
-            not self.training.published.shard_labels,
-            "training.published.shard_labels",
-            True,
-            "does not work with aplc; leave it off, or train lightxml",
-        )
+        shares = self.clusters
+        sound = 1 <= len(shares) <= 64 and min(shares) > 0 and abs(sum(shares) - 1) < 1e-3
+        require(sound, "clusters", shares, "must be 1 to 64 shares above 0 that add up to 1")
+        refuse_shards(KIND, self.training)
 
     @property
     def hidden_dim(self) -> int:

@@ -18,7 +18,7 @@ import numpy as np
 
 from xmtc.core import config as settings
 from xmtc.core.arrays import Allowed, Array, Csr, Inputs, Ints, row_of_each_entry
-from xmtc.core.config import LARGEST, group, setting
+from xmtc.core.config import group, setting
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
@@ -45,7 +45,9 @@ from xmtc.neural.settings import (
     TrainingConfig,
     changed,
     frozen_encoder,
+    refuse_shards,
     require_between,
+    require_least,
     require_share,
 )
 from xmtc.text import tfidf
@@ -93,40 +95,20 @@ class Config:
 
     def __post_init__(self) -> None:
         require_share(self, "dropout")
-        require_between(
-            self,
-            max_flat_labels=(0, LARGEST),
-            levels=(1, 8),
-            arity=(2, ONE_LEVEL),
-            max_leaf=(2, LARGEST),
-            beam=(1, 1 << 20),
-        )
-        require(
-            1 <= len(self.hidden_dims) <= 8
-            and all(1 <= size <= 1 << 16 for size in self.hidden_dims),
-            "hidden_dims",
-            self.hidden_dims,
-            "give one to eight sizes, e.g. 512,256",
-        )
-        require(self.arity & (self.arity - 1) == 0, "arity", self.arity, "must be a power of 2")
-        require(
-            not isinstance(self.encoder, Pretrained) or self.encoder.max_chunks is None,
-            "encoder.max_chunks",
-            getattr(self.encoder, "max_chunks", None),
-            "must be none: labels attend to all words at once; set encoder.max_tokens instead",
-        )
-        require(
-            self.training.head.warmup_epochs == 0,
-            "training.head.warmup_epochs",
-            self.training.head.warmup_epochs,
-            "must be 0: labels and words learn from each other",
-        )
-        require(
-            not self.training.published.shard_labels,
-            "training.published.shard_labels",
-            True,
-            "does not work with label_attention; leave it off, or train lightxml",
-        )
+        require_least(self, max_flat_labels=0, max_leaf=2)
+        require_between(self, levels=(1, 8), arity=(2, ONE_LEVEL), beam=(1, 1 << 20))
+        sizes = self.hidden_dims
+        sound = 1 <= len(sizes) <= 8 and all(1 <= size <= 1 << 16 for size in sizes)
+        require(sound, "hidden_dims", sizes, "give one to eight sizes, e.g. 512,256")
+        power = self.arity & (self.arity - 1) == 0
+        require(power, "arity", self.arity, "must be a power of 2")
+        chunks = getattr(self.encoder, "max_chunks", None)
+        expected = "must be none: labels attend to all words at once; raise encoder.max_tokens"
+        require(chunks is None, "encoder.max_chunks", chunks, expected)
+        warmup = self.training.head.warmup_epochs
+        expected = "must be 0: labels and words learn from each other"
+        require(warmup == 0, "training.head.warmup_epochs", warmup, expected)
+        refuse_shards(KIND, self.training)
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
         """Settings of one vector per text, and of levels that are not there."""

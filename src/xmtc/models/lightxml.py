@@ -15,7 +15,7 @@ import numpy as np
 
 from xmtc.core import config as settings
 from xmtc.core.arrays import Allowed, Array, Floats, Inputs, label_counts
-from xmtc.core.config import LARGEST, group, setting
+from xmtc.core.config import group, setting
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
@@ -35,6 +35,7 @@ from xmtc.neural.settings import (
     TrainingConfig,
     frozen_encoder,
     require_between,
+    require_least,
     require_share,
 )
 from xmtc.text import tfidf
@@ -86,13 +87,8 @@ class Config:
 
     def __post_init__(self) -> None:
         require_share(self, "dropout")
-        require_between(
-            self,
-            max_flat_labels=(0, LARGEST),
-            max_leaf=(2, LARGEST),
-            beam=(1, 1 << 20),
-            label_dim=(1, 1 << 16),
-        )
+        require_least(self, max_flat_labels=0, max_leaf=2)
+        require_between(self, beam=(1, 1 << 20), label_dim=(1, 1 << 16))
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
         """Settings of an encoder that is not trained."""

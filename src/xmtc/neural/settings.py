@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from xmtc.core.config import group, setting
@@ -23,9 +23,22 @@ def require_between(values: Any, **limits: tuple[float, float]) -> None:
     """Raise when one of these settings lies outside its limits; None is always allowed."""
     for name, (low, high) in limits.items():
         value = getattr(values, name)
-        require(
-            value is None or low <= value <= high, name, value, f"must lie between {low} and {high}"
-        )
+        inside = value is None or low <= value <= high
+        require(inside, name, value, f"must lie between {low} and {high}")
+
+
+def require_least(values: Any, **limits: float) -> None:
+    """Raise when one of these settings is below its limit; None is always allowed."""
+    for name, low in limits.items():
+        value = getattr(values, name)
+        require(value is None or value >= low, name, value, f"must be at least {low}")
+
+
+def require_positive(values: Any, *names: str) -> None:
+    """Raise when one of these settings is not above 0; None is always allowed."""
+    for name in names:
+        value = getattr(values, name)
+        require(value is None or value > 0, name, value, "must be above 0")
 
 
 def require_share(values: Any, *names: str) -> None:
@@ -189,10 +202,8 @@ class OptimizerConfig:
     max_grad_norm: float | None = setting(1.0, "maximum gradient norm (None: no clipping)")
 
     def __post_init__(self) -> None:
-        for name in ("encoder_lr", "head_lr", "max_grad_norm"):
-            value = getattr(self, name)
-            require(value is None or value > 0, name, value, "must be above 0")
-        require(self.weight_decay >= 0, "weight_decay", self.weight_decay, "must not be negative")
+        require_positive(self, "encoder_lr", "head_lr", "max_grad_norm")
+        require_least(self, weight_decay=0)
 
 
 @dataclass(frozen=True)
@@ -215,7 +226,7 @@ class HeadConfig:
     warmup_epochs: int = setting(6, "epochs of head-only warm-up on cached vectors")
 
     def __post_init__(self) -> None:
-        require(self.warmup_epochs >= 0, "warmup_epochs", self.warmup_epochs, "must be 0 or more")
+        require_least(self, warmup_epochs=0)
 
 
 @dataclass(frozen=True)
@@ -226,8 +237,7 @@ class Averaging:
     every_steps: int = setting(100, "steps between two snapshots that enter the average")
 
     def __post_init__(self) -> None:
-        require(self.from_epoch >= 0, "from_epoch", self.from_epoch, "must be 0 or more")
-        require(self.every_steps >= 1, "every_steps", self.every_steps, "must be at least 1")
+        require_least(self, from_epoch=0, every_steps=1)
 
 
 @dataclass(frozen=True)
@@ -250,10 +260,8 @@ class PublishedTraining:
     )
 
     def __post_init__(self) -> None:
-        require(self.epsilon > 0, "epsilon", self.epsilon, "must be above 0")
-        require(self.accumulate >= 1, "accumulate", self.accumulate, "must be at least 1")
-        every = self.validate_every
-        require(every is None or every >= 1, "validate_every", every, "must be at least 1")
+        require_positive(self, "epsilon")
+        require_least(self, accumulate=1, validate_every=1)
         fraction = self.token_fraction
         require(0 < fraction <= 1, "token_fraction", fraction, "must be above 0 and at most 1")
 
@@ -281,29 +289,16 @@ class TrainingConfig:
     published: PublishedTraining = group(PublishedTraining)
 
     def __post_init__(self) -> None:
-        least = {"epochs": 0, "batch_size": 1, "batch_tokens": 8, "patience": 1, "seed": 0}
-        for name, low in least.items():
-            value = getattr(self, name)
-            require(value >= low, name, value, f"must be at least {low}")
-        require(
-            self.validation is None or 0 < self.validation < 1,
-            "validation",
-            self.validation,
-            "must lie between 0 and 1; None: no texts are held out",
-        )
-        start = None if self.averaging is None else self.averaging.from_epoch
-        require(
-            start is None or start < self.epochs,
-            "averaging.from_epoch",
-            start,
-            f"must be below epochs={self.epochs}; to switch averaging off: averaging=none",
-        )
-        require(
-            not self.published.shard_labels or self.precision != "fp16",
-            "published.shard_labels",
-            True,
-            "does not work with precision=fp16; set precision=bf16",
-        )
+        require_least(self, epochs=0, batch_size=1, batch_tokens=8, patience=1, seed=0)
+        share = self.validation
+        expected = "must lie between 0 and 1; none: no texts are held out"
+        require(share is None or 0 < share < 1, "validation", share, expected)
+        start = -1 if self.averaging is None else self.averaging.from_epoch
+        expected = f"must be below epochs={self.epochs}; to switch averaging off: averaging=none"
+        require(start < self.epochs, "averaging.from_epoch", start, expected)
+        sound = not self.published.shard_labels or self.precision != "fp16"
+        expected = "does not work with precision=fp16; set precision=bf16"
+        require(sound, "published.shard_labels", True, expected)
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
         """Settings of steps and validations that do not happen."""
@@ -346,8 +341,7 @@ class PublishedGuides:
     )
 
     def __post_init__(self) -> None:
-        for name in ("feature_weight", "link_weight", "text_weight"):
-            require(getattr(self, name) >= 0, name, getattr(self, name), "must not be negative")
+        require_least(self, feature_weight=0, link_weight=0, text_weight=0)
         require_between(self, max_tokens=(8, WIDEST))
 
 
@@ -372,20 +366,16 @@ class GuideConfig:
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
         """Settings of guides that are off, and of label texts that nothing reads."""
-        of_text = ("max_tokens", "order", "underscores")
+        published = self.published
+        reason = "labels_as=one_hot reads no label texts"
         if not self.any:
-            off = "both guides have weight 0"
-            names = [each.name for each in fields(self.published)]
-            for name in changed(self.published, *names):
-                if name not in ("feature_weight", "link_weight", "text_weight"):
-                    yield f"published.{name}", off
-            for name in changed(self, "label_text"):
-                yield name, off
-        elif self.published.labels_as == "one_hot":
-            for name in changed(self.published, *of_text):
-                yield f"published.{name}", "labels_as=one_hot reads no label texts"
-        if self.any and not self.published.feature_weight:
-            for name in changed(self.published, "features", "distance"):
+            reason = "feature_weight=0 and link_weight=0: there is no guide"
+        if not self.any or published.labels_as == "one_hot":
+            yield from ((name, reason) for name in changed(self, "label_text"))
+            for name in changed(published, "max_tokens", "order", "underscores"):
+                yield f"published.{name}", reason
+        if not published.feature_weight:
+            for name in changed(published, "features", "distance"):
                 yield f"published.{name}", "published.feature_weight=0"
 
 
@@ -394,3 +384,9 @@ def frozen_encoder(encoder: EncoderConfig, training: TrainingConfig) -> Iterator
     if isinstance(encoder, Pretrained) and encoder.trainable_layers == 0:
         for name in changed(training.optimizer, "encoder_lr"):
             yield f"training.optimizer.{name}", "encoder.trainable_layers=0"
+
+
+def refuse_shards(kind: str, training: TrainingConfig) -> None:
+    """Raise when the kind's output layers cannot be sharded and should be."""
+    expected = f"does not work with {kind}; leave it off, or train lightxml"
+    require(not training.published.shard_labels, "training.published.shard_labels", True, expected)
