@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from xmtc.core.arrays import label_counts
+from xmtc.core.arrays import Csr, label_counts
 from xmtc.core.dataset import Dataset
 from xmtc.core.threads import thread_count
 from xmtc.kernels.dual_descent import SIBLINGS
@@ -55,12 +55,19 @@ class Estimate:
     model_bytes: int
 
 
-def one_vs_all_costs(dataset: Dataset) -> Callable[[Any], Estimate]:
-    """Settings of one_vs_all -> estimate, from a few blocks of labels."""
+def one_vs_all_costs(
+    dataset: Dataset, encoded: tuple[Any, Csr] | None = None
+) -> Callable[[Any], Estimate]:
+    """Settings of one_vs_all -> estimate, from a few blocks of labels.
+
+    encoded: what `learn_encoder` returns for these texts, where training will not make it again.
+    """
     texts, scale = sample(dataset)
 
     def estimate(config: Any) -> Estimate:
-        (encoder, features), reading = timed(lambda: learn_encoder(texts, config.text))
+        given = encoded if texts is dataset else None
+        found, reading = timed(lambda: given or learn_encoder(texts, config.text))
+        encoder, features = found
         # Labels alike in frequency share a block; the rarest alone costs little but the start that
         # all blocks share.
         order = np.argsort(-label_counts(texts.relevant), kind="stable")

@@ -350,7 +350,9 @@ class ModelSearch:
         if len(self.dataset) * len(self.dataset.labels) < SMALL:
             return 0.0
         if self.state.one_vs_all_seconds is None:
-            estimate = one_vs_all_costs(self.train_set)(self.config.kinds[ONE_VS_ALL])
+            config = self.config.kinds[ONE_VS_ALL]
+            encoded = self.features.of(self.train_set, config.text)
+            estimate = one_vs_all_costs(self.train_set, encoded)(config)
             self.state.one_vs_all_seconds = estimate.spent.seconds
             self.saved.save()
         return self._trainings * self.state.one_vs_all_seconds
