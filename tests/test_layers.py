@@ -24,6 +24,14 @@ UPWARD = {
     ("core/dataset.py", "xmtc.data.frames"),
     ("core/dataset.py", "xmtc.data.frames.dataset_of"),
 }
+# The order inside neural/: a room may use those before it, and its own line.
+NEURAL = [
+    {"settings", "extra", "devices", "distributed"},
+    {"batches"},
+    {"encoders"},
+    {"heads"},
+    {"training"},
+]
 FILES = [path for path in SOURCE.rglob("*.py") if path.parent != SOURCE]
 
 
@@ -48,3 +56,19 @@ def test_imports_point_down(path):
             assert parts[1] in BELOW[room] | {room}, f"{room} must not import {name}"
         heavy = parts[0] in ("torch", "transformers", "tokenizers")
         assert not heavy or room == "neural", f"{parts[0]} belongs into neural/, not {room}"
+
+
+@pytest.mark.parametrize(
+    "path", list((SOURCE / "neural").rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE))
+)
+def test_rooms_of_neural_have_an_order(path):
+    """Imports for type checkers count too."""
+    level = _neural_level(path.relative_to(SOURCE / "neural").parts[0].removesuffix(".py"))
+    for name in imports_of(path):
+        parts = name.split(".")
+        if parts[:2] == ["xmtc", "neural"] and len(parts) > 2:
+            assert _neural_level(parts[2]) <= level, f"{path.name} must not import {name}"
+
+
+def _neural_level(room):
+    return next((place for place, rooms in enumerate(NEURAL) if room in rooms), 0)

@@ -1,1 +1,1 @@
-"""From texts to batches: tokenised once, grouped by length, laid out as each encoder wants it."""
+"""From texts to batches: tokenized once, grouped by length, laid out as each encoder wants it."""

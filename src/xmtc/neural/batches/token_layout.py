@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from xmtc.core.arrays import Array, Ints, Longs
+from xmtc.core.arrays import Longs
 from xmtc.neural.batches.tokens import Tokens
 
 
@@ -83,11 +83,8 @@ class TokenLayout:
         counts = tokens.piece_counts[rows]
         pieces = [p for row in rows for p in range(tokens.first[row], tokens.first[row + 1])]
         spans = [tokens.ids[tokens.starts[p] : tokens.starts[p + 1]] for p in pieces]
-        lengths = np.array([len(span) for span in spans], np.int64)
         owner = None if (counts == 1).all() else np.repeat(np.arange(len(rows)), counts)
-        return self._filled(spans, lengths + self.extra, owner, len(rows))
-
-    def _filled(self, spans: list[Ints], lengths: Longs, owner: Array | None, texts: int) -> Batch:
+        lengths = np.array([len(span) for span in spans], np.int64) + self.extra
         shape = (len(spans), int(lengths.max(initial=1)))
         ids = np.full(shape, self.pad, np.int64)
         types = np.full(shape, self.pad_type, np.int64)
@@ -107,20 +104,20 @@ class TokenLayout:
         tensors: dict[str, Any] = {
             name: None if array is None else torch.from_numpy(array) for name, array in made.items()
         }
-        return Batch(**tensors, texts=texts)
+        return Batch(**tensors, texts=len(rows))
 
 
-def thinned(batch: Batch, share: float) -> Batch:
-    """About this share of each piece's tokens, drawn by chance, in their order; CLS always."""
-    if share >= 1:
+def thinned(batch: Batch, fraction: float) -> Batch:
+    """About this fraction of each piece's tokens, drawn at random, in their order; CLS always."""
+    if fraction >= 1:
         return batch
     lengths = batch.mask.sum(1)
-    keep = (lengths * share).round().clamp(min=1).long()
-    chance = torch.rand(batch.mask.shape, device=batch.mask.device)
-    chance = chance.masked_fill(batch.mask == 0, -1.0)
+    keep = (lengths * fraction).round().clamp(min=1).long()
+    order = torch.rand(batch.mask.shape, device=batch.mask.device)
+    order = order.masked_fill(batch.mask == 0, -1.0)
     rows = torch.arange(len(keep), device=keep.device)
-    chance[rows, batch.cls] = 2.0
-    drawn = chance.argsort(dim=1, descending=True)[:, : int(keep.max())]
+    order[rows, batch.cls] = 2.0
+    drawn = order.argsort(dim=1, descending=True)[:, : int(keep.max())]
     real = torch.arange(drawn.shape[1], device=keep.device) < keep.unsqueeze(1)
     left = bool((batch.mask[:, 0] == 0).any())  # padding stays on its side
     drawn = drawn.masked_fill(~real, -1 if left else batch.mask.shape[1]).sort(dim=1).values

@@ -27,7 +27,7 @@ def found_or_made(
 ) -> tuple[Path, Longs]:
     """An array with rows of all these items, and where in it the rows of each begin.
 
-    name: of all that the rows depend on besides. The array may have other items too.
+    name: of all that the rows depend on, except the tokens. The array may have other items too.
     """
     path = cache / f"{name}-{short_digest(b''.join(digests)).hex()}.npy"
     index = path.with_suffix(".index")

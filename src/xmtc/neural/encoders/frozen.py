@@ -1,4 +1,4 @@
-"""Frozen layers: what they make of each text is computed once and kept on disk."""
+"""Frozen layers: their states for each text are computed once and cached on disk."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TokenSource:
 
 @dataclass(frozen=True)
 class FrozenSource:
-    """Batches that bring the states of the frozen layers along; `encoder` is the upper part."""
+    """Batches with the states of the frozen layers; `encoder` is the trainable part above."""
 
     encoder: TextEncoder
     tokens: Tokens

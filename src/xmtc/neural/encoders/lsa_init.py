@@ -1,7 +1,7 @@
-"""Where words begin: those that occur in the same texts lie near each other.
+"""Initial word vectors: words that occur in the same texts lie near each other.
 
 It is latent semantic analysis of the training texts: a stand-in for pretrained vectors (GloVe),
-which take hundreds of megabytes and do not know the words of a trade.
+which take hundreds of megabytes and lack the words of a special field.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from torch import Tensor
 from xmtc.core.arrays import Csr, as_csr, row_of_each_entry, unit_rows
 from xmtc.neural.batches.tokens import Tokens
 
-ROUNDS, SPARE = 4, 8  # of the randomised SVD; directions beyond those kept make these exact
-NOTHING = 1e-6  # a shorter vector says nothing about its word
+ITERATIONS = 4  # of the randomized SVD
+OVERSAMPLING = 8  # directions beyond those used, which make these exact
+MIN_NORM = 1e-6  # a shorter vector tells nothing of its word
 
 
 def place_words(table: Tensor, tokens: Tokens) -> None:
@@ -28,16 +29,16 @@ def place_words(table: Tensor, tokens: Tokens) -> None:
     matrix = torch.sparse_coo_tensor(
         entries, torch.from_numpy(weights.data), weights.shape, check_invariants=False
     )
-    looked_for = min(width + SPARE, *weights.shape)
-    _, strengths, directions = torch.svd_lowrank(matrix, looked_for, niter=ROUNDS)
+    rank = min(width + OVERSAMPLING, *weights.shape)
+    _, strengths, directions = torch.svd_lowrank(matrix, rank, niter=ITERATIONS)
     found = (directions * strengths.sqrt())[:, :width]
     lengths = found.norm(dim=1)
     occurs = torch.from_numpy(np.bincount(weights.indices, minlength=words) > 0)
-    known = occurs & (lengths > NOTHING)
-    company = found[known] * (width**0.5 / lengths[known]).unsqueeze(1)
+    known = occurs & (lengths > MIN_NORM)
+    vectors = found[known] * (width**0.5 / lengths[known]).unsqueeze(1)
     with torch.no_grad():
         table[known] = 0
-        table[known, : found.shape[1]] = company
+        table[known, : found.shape[1]] = vectors
 
 
 def weights_of(tokens: Tokens, words: int) -> Csr:

@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 
 LARGEST = 127
-# a token is brought up by this factor at most, beside the largest one
 TINY = 1e-6
-MOST = 64
+MAX_FACTOR = 64  # by which a token is scaled up at most, relative to the largest one
 
 
 def quantized(body: nn.Module) -> Any:
@@ -40,7 +39,7 @@ class Linear8(nn.Module):
         scales = (weights.abs().amax(1).double() / LARGEST).clamp_min(1e-12)
         zeros = torch.zeros(len(scales), dtype=torch.int64)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch means to move it; the version is pinned
+            warnings.simplefilter("ignore")  # of a planned move inside torch; the version is pinned
             rounded = torch.quantize_per_channel(weights, scales, zeros, 0, torch.qint8)
         bias = None if linear.bias is None else linear.bias.detach().float()
         self.bias = bias if linear.in_features > linear.out_features else None  # by token if set
@@ -52,7 +51,7 @@ class Linear8(nn.Module):
         if self.bias is None:
             return self._product(inputs)
         largest = inputs.amax(-1, keepdim=True)  # any scale is right; this one is fast
-        largest = torch.maximum(largest, largest.max().clamp_min(TINY) / MOST)
+        largest = torch.maximum(largest, largest.max().clamp_min(TINY) / MAX_FACTOR)
         return torch.lerp(self.bias, self._product(inputs * largest.reciprocal()), largest)
 
     def _product(self, inputs: Tensor) -> Tensor:

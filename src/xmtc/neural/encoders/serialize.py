@@ -64,14 +64,14 @@ def encoder_from(parts: Parts, name: str, config: EncoderConfig) -> TextEncoder:
         encoder.finish()
     except (StoreError, MemoryError, torch.OutOfMemoryError):  # too small a machine is no damage
         raise
-    # Strangers wrote the folder: tokenizers raises bare Exceptions, transformers may fail anywhere.
+    # The folder is untrusted: tokenizers raises bare Exceptions, transformers may fail anywhere.
     except Exception as error:
         raise StoreError(f"the encoder in the model folder is damaged: {error!r:.200}") from error
     return encoder
 
 
 def _try_out(encoder: TextEncoder) -> None:
-    """Whatever a text holds, the encoder must be able to read it."""
+    """The encoder must be able to read any text."""
     body = encoder.eval().body
     layout = encoder.layout
     own = not isinstance(body, transformer.Transformer)
@@ -83,7 +83,7 @@ def _try_out(encoder: TextEncoder) -> None:
     if not -len(layout.after) <= layout.cls < max(1, len(layout.before)):
         raise StoreError("the encoder in the model folder has no such CLS token.")
     if not np.isfinite(encoder.encode(["", "a"])).all():
-        raise StoreError("the encoder in the model folder gives no numbers.")
+        raise StoreError("the encoder in the model folder gives vectors that are not finite.")
 
 
 def _body(about: dict[str, Any], config: EncoderConfig, tokenizer: Any) -> nn.Module:
@@ -113,7 +113,9 @@ def _check_sizes(config: dict[str, Any]) -> None:
     """A description of a few bytes must not make us allocate all memory."""
     for key, value in config.items():
         if isinstance(value, int) and abs(value) > LARGEST:
-            raise StoreError(f"the encoder in the model folder says {key}={value}; that is absurd.")
+            raise StoreError(
+                f"the encoder in the model folder says {key}={value}: implausibly large."
+            )
     if config.get("num_hidden_layers", config.get("n_layers", 0)) > 1000:
         raise StoreError("the encoder in the model folder has more than 1000 layers.")
 

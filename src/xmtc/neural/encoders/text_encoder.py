@@ -40,9 +40,8 @@ class TextEncoder(nn.Module):
             self.layers = min(config.pooled_layers, layer_count(body))
         self.dim = body.width * self.layers
         self.products_per_token = products_per_token(body)
-        self.reader = [
-            body
-        ]  # what reads when nothing is taught; a list, so that it is no submodule
+        # What reads outside of training; in a list, so that it is no submodule.
+        self.reader = [body]
 
     def finish(self) -> None:
         """From here on it only reads."""

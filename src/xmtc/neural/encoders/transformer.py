@@ -52,7 +52,7 @@ class Transformer(nn.Module):
 
 
 @contextmanager
-def _written_by_strangers(problem: str) -> Iterator[None]:
+def _untrusted(problem: str) -> Iterator[None]:
     """What goes wrong inside is the folder's fault, but for a lack of memory.
 
     tokenizers raises bare Exceptions, transformers and safetensors may fail anywhere.
@@ -71,10 +71,10 @@ def load(folder: Path, dropout: float | None) -> Any:
     from transformers import AutoConfig, AutoModel
 
     theirs = f"cannot use the encoder in {folder}"
-    with _written_by_strangers(theirs), quiet():
+    with _untrusted(theirs), quiet():
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     set_dropout(config, dropout)
-    with _written_by_strangers(theirs), quiet():
+    with _untrusted(theirs), quiet():
         return AutoModel.from_pretrained(
             folder,
             config=config,
@@ -89,7 +89,7 @@ def load_tokenizer(folder: Path) -> Any:
     """The tokenizer of the encoder in a folder; it must have a tokenizer.json to be saved."""
     from transformers import AutoTokenizer
 
-    with _written_by_strangers(f"cannot read the tokenizer in {folder}"):
+    with _untrusted(f"cannot read the tokenizer in {folder}"):
         tokenizer = AutoTokenizer.from_pretrained(
             folder, local_files_only=True, trust_remote_code=False
         )

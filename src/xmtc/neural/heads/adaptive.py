@@ -2,8 +2,8 @@
 are frequent.
 
 Labels are numbered by falling frequency. The first ones, the head, are scored for every text.
-The others lie in tails, each behind a gate and read from an ever narrower vector. A text is taught
-only the tails that hold one of its labels.
+The others lie in tails, each behind a gate and read from an ever narrower vector. A text is
+trained against the tails that contain one of its labels, and no others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import torch.nn.functional as F  # noqa: N812
 from scipy.sparse import issparse
 from torch import Tensor, nn
 
-from xmtc.core.arrays import Array, Csr, csr_of_rows, label_counts, row_of_each_entry, starts_of
+from xmtc.core.arrays import Csr, csr_of_rows, label_counts, row_of_each_entry, starts_of
 from xmtc.neural.heads.adaptive_scorer import AdaptiveScorer, FinishedTail, Layer, narrow_widths
 from xmtc.neural.heads.flat import array, log_odds
 
@@ -74,10 +74,10 @@ class AdaptiveLabelClusters(nn.Module):
         """sizes: labels in the head and in each tail; see `cluster_sizes`.
         q: by how much each tail's vectors are narrower than those of the one before.
         norm_relu: LayerNorm and ReLU behind the narrowing: the authors' code, not the paper.
-        loss: "document", each text's mean over what it is taught, then the mean over texts (the
-        authors' code); "global", one mean over all that is taught (the paper); or the "sum".
-        gate_loss: gates of tails that a text does not need are taught to be shut (the code); the
-        paper's text teaches gates only where they must be open.
+        loss: "document", each text's mean over its terms, then the mean over texts (the authors'
+        code); "global", one mean over all terms (the paper); or the "sum".
+        gate_loss: gates of tails that a text does not need are trained to be shut (the code); in
+        the paper's text only gates that must be open are trained.
         bias: of every label and gate. Neither paper nor code has one.
         """
         super().__init__()
@@ -127,9 +127,9 @@ class AdaptiveLabelClusters(nn.Module):
         total: Tensor = _HeadLoss.apply(logits, *found[0][1:], weights, counted)  # type: ignore[no-untyped-call]
         for place, (tail, visit) in enumerate(zip(self.tails, found[1:], strict=True)):
             if len(visit.texts):
-                mine = gates[visit.texts, place]
+                own = gates[visit.texts, place]
                 scores = _wide(tail(vectors[visit.texts]))
-                total = total + _TailLoss.apply(mine, scores, *visit[1:], weights[visit.texts])  # type: ignore[no-untyped-call]
+                total = total + _TailLoss.apply(own, scores, *visit[1:], weights[visit.texts])  # type: ignore[no-untyped-call]
         return total
 
     def probabilities(self, vectors: Tensor) -> Tensor:
@@ -173,13 +173,15 @@ class AdaptiveLabelClusters(nn.Module):
             seen = rows[here]
             if place:
                 texts, seen = np.unique(seen, return_inverse=True)
-            found.append(Found(*(_long(x, device) for x in (texts, seen, labels[here] - start))))
+            arrays = (texts, seen, labels[here] - start)
+            tensors = (torch.from_numpy(each.astype(np.int64)).to(device) for each in arrays)
+            found.append(Found(*tensors))
         return found
 
     def _weights(self, shut: Tensor) -> Tensor:
         """(texts,) how much each text's terms count."""
-        taught = (1 - shut) @ shut.new_tensor(self.sizes[1:])
-        terms = self.sizes[0] + taught + (shut.sum(1) if self.gate_loss else 0)
+        behind_gates = (1 - shut) @ shut.new_tensor(self.sizes[1:])
+        terms = self.sizes[0] + behind_gates + (shut.sum(1) if self.gate_loss else 0)
         if self.loss_form == "document":
             return 1 / terms
         mean = 1.0 if self.loss_form == "sum" else len(terms) / terms.sum()
@@ -254,18 +256,18 @@ class _TailLoss(torch.autograd.Function):
         ctx: Any, gates: Tensor, logits: Tensor, rows: Tensor, columns: Tensor, weights: Tensor
     ) -> Tensor:
         is_open, is_shut = (F.logsigmoid(x).unsqueeze(1) for x in (gates, -gates))
-        hit = (rows, columns)
+        positives = (rows, columns)
         log_no = F.logsigmoid(-logits)
         log_not = torch.logaddexp(is_shut, is_open + log_no)  # log(1 - p)
         odds = logits + log_no + is_open - log_not  # log(p / (1 - p))
-        log_not[hit] = is_open[rows, 0] + F.logsigmoid(logits[hit])
+        log_not[positives] = is_open[rows, 0] + F.logsigmoid(logits[positives])
         loss = -(log_not.sum(1) @ weights)
         # The change by a logit is p / (1 - p) sigmoid(-logit), but -sigmoid(-logit) where the
         # label is relevant; by a gate the same, with the gate in the logit's place.
         of_gate = torch.exp(odds + is_shut)
-        of_gate[hit] = -torch.sigmoid(-gates)[rows]
+        of_gate[positives] = -torch.sigmoid(-gates)[rows]
         of_logit = odds.add_(log_no).exp_()
-        of_logit[hit] = -torch.sigmoid(-logits[hit])
+        of_logit[positives] = -torch.sigmoid(-logits[positives])
         ctx.save_for_backward(of_gate.sum(1) * weights, of_logit.mul_(weights.unsqueeze(1)))
         return loss
 
@@ -287,7 +289,3 @@ def _start(layer: nn.Linear, odds: Tensor) -> None:
 
 def _finished(layer: nn.Linear) -> Layer:
     return Layer(array(layer.weight), None if layer.bias is None else array(layer.bias))
-
-
-def _long(numbers: Array, device: torch.device | None) -> Tensor:
-    return torch.from_numpy(numbers.astype(np.int64)).to(device)

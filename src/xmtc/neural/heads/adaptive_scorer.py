@@ -153,23 +153,23 @@ class AdaptiveScorer:
 
 
 class _Search:
-    """One question: how many labels, and among which."""
+    """How many labels are ranked, and among which."""
 
     def __init__(self, scorer: AdaptiveScorer, k: int, allowed: Allowed, prune: bool) -> None:
         self.k = k
         self.prune = prune
         labels = np.split(scorer.order, np.cumsum(scorer.sizes)[:-1])
-        kept = [np.arange(size) for size in scorer.sizes]
+        rows = [np.arange(size) for size in scorer.sizes]
         if allowed is not None:
-            kept = [np.flatnonzero(allowed[part]) for part in labels]
-            labels = [part[rows] for part, rows in zip(labels, kept, strict=True)]
+            rows = [np.flatnonzero(allowed[part]) for part in labels]
+            labels = [part[own] for part, own in zip(labels, rows, strict=True)]
         self.labels = labels
         gates = np.arange(scorer.sizes[0], scorer.sizes[0] + len(scorer.tails))
         self.head = scorer.head
         self.tails = scorer.tails
         if allowed is not None:
-            self.head = scorer.head.only(np.concatenate([kept[0], gates]))
-            self.tails = tuple(map(FinishedTail.only, scorer.tails, kept[1:]))
+            self.head = scorer.head.only(np.concatenate([rows[0], gates]))
+            self.tails = tuple(map(FinishedTail.only, scorer.tails, rows[1:]))
         self.widest = max(len(part) for part in labels) + len(self.tails) + 1
 
     def rank(self, vectors: Floats, opened: Array) -> Ranking:
@@ -186,12 +186,13 @@ class _Search:
                 opened[texts, tail] = True
                 behind = expit(self.tails[tail](vectors[texts])) * gates[texts, tail, None]
                 more = self._best(1 + tail, behind)
-                kept = best(
+                merged = best(
                     np.concatenate([found.labels[texts], more.labels], axis=1),
                     np.concatenate([found.scores[texts], more.scores], axis=1),
                     self.k,
                 )
-                found.labels[texts], found.scores[texts] = kept
+                found.labels[texts] = merged[0]
+                found.scores[texts] = merged[1]
         return found
 
     def _best(self, cluster: int, scores: Floats) -> Ranking:
@@ -213,7 +214,13 @@ def load_scorer(parts: Parts, shape: Shape) -> AdaptiveScorer:
         for place, (width, size) in enumerate(zip(widths, shape.sizes[1:], strict=True))
     )
     hidden = _layer(parts, "hidden", read, shape.dim, True) if shape.hidden else None
-    return AdaptiveScorer(order, shape.sizes, head, tails, hidden, _standard(parts, shape))
+    standard = None
+    if shape.standardized:
+        spread = float(parts.array("spread", np.float32, (1,))[0])
+        if spread <= 0:
+            raise StoreError("array 'spread' must be above 0. The folder is damaged.")
+        standard = Standard(parts.array("center", np.float32, (shape.dim,)), spread)
+    return AdaptiveScorer(order, shape.sizes, head, tails, hidden, standard)
 
 
 def _tail(parts: Parts, name: str, shape: Shape, width: int, labels: int) -> FinishedTail:
@@ -228,15 +235,6 @@ def _tail(parts: Parts, name: str, shape: Shape, width: int, labels: int) -> Fin
 def _layer(parts: Parts, name: str, out: int, into: int, bias: bool) -> Layer:
     weights = parts.array(f"{name}.weights", np.float32, (out, into))
     return Layer(weights, parts.array(f"{name}.bias", np.float32, (out,)) if bias else None)
-
-
-def _standard(parts: Parts, shape: Shape) -> Standard | None:
-    if not shape.standardized:
-        return None
-    spread = float(parts.array("spread", np.float32, (1,))[0])
-    if spread <= 0:
-        raise StoreError("array 'spread' must be above 0. The folder is damaged.")
-    return Standard(parts.array("center", np.float32, (shape.dim,)), spread)
 
 
 def _arrays(name: str, layer: Layer) -> dict[str, Array]:

@@ -12,7 +12,7 @@ from torch.utils.checkpoint import checkpoint
 
 from xmtc.core.arrays import Csr
 from xmtc.neural.heads.attention_scorer import AttentionScorer
-from xmtc.neural.heads.candidates import Candidates
+from xmtc.neural.heads.candidates import LabelCandidates
 from xmtc.neural.heads.flat import array, bce, dense
 
 CHUNK = 1 << 10  # nodes whose attention to all words of a batch is held at a time
@@ -68,7 +68,7 @@ class AttentionHead(nn.Module):
         return logits
 
     def loss(
-        self, states: Tensor, mask: Tensor, relevant: Csr, candidates: Candidates | None
+        self, states: Tensor, mask: Tensor, relevant: Csr, candidates: LabelCandidates | None
     ) -> Tensor:
         """Binary cross-entropy, summed over the texts; over or averaged over the nodes.
 

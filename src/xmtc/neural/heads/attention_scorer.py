@@ -15,7 +15,7 @@ from xmtc.neural.batches.token_states import TokenStates
 
 @dataclass(frozen=True)
 class AttentionScorer:
-    """Each node looks at the words that concern it; layers shared by all judge what it sees."""
+    """Each node attends to the words that concern it; layers that all share score what it sees."""
 
     level: int  # whose encoder's states it reads
     nodes: Floats  # (nodes, dim) what each looks for
@@ -25,21 +25,15 @@ class AttentionScorer:
     def score(self, encoded: TokenStates, candidates: Ints) -> Floats:
         """(texts, width), from 0 to 1."""
         scores = np.empty(candidates.shape, np.float32)
+        *inner, last = zip(self.weights, self.biases, strict=True)
         for row, wanted in enumerate(candidates):
             words = encoded.states[self.level][row][encoded.mask[row]]  # (tokens, dim)
-            scores[row] = self._judged(self._seen(words, wanted))
+            attention = softmax(self.nodes[wanted] @ words.T, axis=1)
+            seen = np.asarray(attention @ words, np.float32)  # (nodes, dim)
+            for weights, bias in inner:
+                seen = np.maximum(seen @ weights.T + bias, 0)
+            scores[row] = (seen @ last[0].T + last[1])[:, 0]
         return expit(scores, dtype=np.float32)  # type: ignore[no-any-return]
-
-    def _seen(self, words: Floats, nodes: Ints) -> Floats:
-        """(nodes, dim) the weighted mean of the words, by how much each node cares for them."""
-        cares = softmax(self.nodes[nodes] @ words.T, axis=1)
-        return np.asarray(cares @ words, np.float32)
-
-    def _judged(self, seen: Floats) -> Floats:
-        *inner, last = zip(self.weights, self.biases, strict=True)
-        for weights, bias in inner:
-            seen = np.maximum(seen @ weights.T + bias, 0)
-        return np.asarray((seen @ last[0].T + last[1])[:, 0], np.float32)
 
     def to_arrays(self, name: str) -> dict[str, Array]:
         """What must be saved."""

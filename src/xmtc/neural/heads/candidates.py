@@ -1,4 +1,4 @@
-"""Candidates: the labels that a text is trained against, those of its likeliest clusters."""
+"""LabelCandidates: the labels that a text is trained against, those of its likeliest clusters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from xmtc.kernels.topk import best
 
 
 @dataclass(frozen=True)
-class Candidates:
+class LabelCandidates:
     """(texts, width) each: label ids padded with -1, whether relevant, and whether it counts."""
 
     labels: Ints
@@ -38,7 +38,7 @@ def candidates_of(
     overflow: str = "extend",
     pads: str = "masked",
     width: Callable[[int], int] = int,
-) -> Candidates:
+) -> LabelCandidates:
     """All labels of these clusters, in their order. A relevant label is never left out:
 
     overflow: what lies outside the clusters is added ("extend"), or takes the places of negatives
@@ -61,7 +61,7 @@ def candidates_of(
         places = np.minimum(np.arange(width(labels.shape[1])), last[:, None])
         labels = np.take_along_axis(labels, places, 1)
         is_relevant = np.take_along_axis(is_relevant, places, 1)
-    return Candidates(labels, is_relevant, labels != NO_LABEL)
+    return LabelCandidates(labels, is_relevant, labels != NO_LABEL)
 
 
 def _compared(labels: Ints, relevant: Csr) -> tuple[Array, Array]:

@@ -44,7 +44,8 @@ class Chunked(nn.Module):
         weights = []
         biases = []
         for place, (start, stop) in enumerate(self.spans):
-            first, last = max(start, own.start), min(stop, own.stop)
+            first = max(start, own.start)
+            last = min(stop, own.stop)
             if first < last:
                 rows = slice(first - start, last - start)
                 spans.append((first, last))

@@ -63,7 +63,8 @@ class DenseScorer:
     def score(self, encoded: Floats, candidates: Ints) -> Floats:
         """(texts, width), from 0 to 1; margins have no bounds."""
         vectors = self.read(encoded)
-        if _is_everything(candidates, len(self.weights)):
+        nodes = np.arange(len(self.weights))
+        if candidates.shape[1] == len(nodes) and (candidates == nodes).all():
             scores = vectors @ self.weights.T
         else:
             scores = chosen_dots(vectors, self.weights, candidates)
@@ -99,10 +100,6 @@ class DenseScorer:
             arrays[f"{name}.narrow.weights"] = self.bottleneck.weights
             arrays[f"{name}.narrow.bias"] = self.bottleneck.bias
         return arrays
-
-
-def _is_everything(candidates: Ints, nodes: int) -> bool:
-    return candidates.shape[1] == nodes and bool((candidates == np.arange(nodes)).all())
 
 
 def load_generator(parts: Parts, name: str, nodes: int, dim: int) -> DenseScorer:

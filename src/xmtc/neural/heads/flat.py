@@ -59,11 +59,12 @@ class Flat(nn.Module):
 
     def scorer(self) -> DenseScorer:
         """The finished layer."""
-        weights, bias = (self._whole(each) for each in (self.linear.weight, self.linear.bias))
-        return DenseScorer(weights, bias, stop=self.linear.in_features)
-
-    def _whole(self, rows: Tensor) -> np.ndarray:
-        return array(rows if self.shard_rows is None else distributed.gathered(rows))
+        weights = self.linear.weight.detach()
+        bias = self.linear.bias.detach()
+        if self.shard_rows is not None:
+            weights = distributed.gathered(weights)
+            bias = distributed.gathered(bias)
+        return DenseScorer(array(weights), array(bias), stop=self.linear.in_features)
 
     def scorers(self) -> tuple[DenseScorer, ...]:
         """One per level of the tree: here there is one."""

@@ -15,21 +15,21 @@ STRENGTH = 0.75
 
 
 def with_nodes(
-    scorer: DenseScorer, taught: int, new: Floats, usual: Floats, middle: Floats
+    scorer: DenseScorer, trained: int, new: Floats, mean_node: Floats, mean_text: Floats
 ) -> DenseScorer:
     """The scorer with more nodes behind its own: each finds texts that are like its vector.
 
-    taught: so many of its first nodes were learned, and say how large weights should be.
-    new: (new nodes, dim) what stands for each. usual: (dim,) what stands for a taught node, on
-    average. middle: (dim,) an average text, which a new node finds as likely as taught ones do.
+    trained: so many of its first nodes were trained; they tell how large weights should be.
+    new: (new nodes, dim) the vector of each. mean_node: (dim,) the mean vector of trained nodes.
+    mean_text: (dim,) the mean text, which a new node scores as trained ones do on average.
     """
-    ways = scorer.read(new) - scorer.read(usual[None])
-    average = scorer.read(middle[None])[0]
+    ways = scorer.read(new) - scorer.read(mean_node[None])
+    average = scorer.read(mean_text[None])[0]
     lengths = np.maximum(np.linalg.norm(ways, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    size = np.linalg.norm(scorer.weights[:taught], axis=1).mean()
+    size = np.linalg.norm(scorer.weights[:trained], axis=1).mean()
     weights = STRENGTH * size * ways / lengths
     known = scorer.weights @ average + (0 if scorer.bias is None else scorer.bias)
-    lacking = known[:taught].mean() - weights @ average
+    lacking = known[:trained].mean() - weights @ average
     if scorer.bias is None:
         weights = weights + np.outer(lacking / (average @ average), average)
         return replace(scorer, weights=_below(scorer.weights, weights))

@@ -1,4 +1,4 @@
-"""Active: every node has weights of its own, and a text is taught against some nodes only."""
+"""Active: every node has weights of its own, and a text is trained against some nodes only."""
 
 from __future__ import annotations
 

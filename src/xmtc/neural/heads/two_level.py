@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from xmtc.core.arrays import Array, Csr, Ints, Longs
+from xmtc.core.arrays import Csr, Longs
 from xmtc.core.tree import LabelTree
 from xmtc.neural import distributed
 from xmtc.neural.heads.candidates import candidates_of, hardest_clusters
@@ -71,7 +71,9 @@ class TwoLevel(nn.Module):
         children = self.tree.children[1]
         width = distributed.largest
         found = candidates_of(clusters, children, relevant, self.overflow, self.pads, width)
-        texts, places = (found.counts & self._is_own(found.labels)).nonzero()
+        own = self.shard_rows or slice(0, self.tree.label_count)
+        is_own = (found.labels >= own.start) & (found.labels < own.stop)
+        texts, places = (found.counts & is_own).nonzero()
         on = vectors.device
         targets = torch.from_numpy(found.relevant[texts, places]).to(on).float()
         labels = torch.from_numpy(found.labels[texts, places].astype("int64")).to(on)
@@ -84,11 +86,6 @@ class TwoLevel(nn.Module):
             n_candidates = distributed.total(n_candidates)
             n_texts = distributed.total(n_texts)
         return loss * n_texts / n_candidates
-
-    def _is_own(self, labels: Ints) -> Array:
-        own = self.shard_rows or slice(0, self.tree.label_count)
-        inside: Array = (labels >= own.start) & (labels < own.stop)
-        return inside
 
     def label_logits(self, vectors: Tensor, texts: Tensor, labels: Tensor) -> Tensor:
         """Of each pair of a text's place in (texts, dim) and a label.

@@ -9,7 +9,7 @@ from torch import Tensor
 from xmtc.core.arrays import Ints, as_csr
 from xmtc.core.tree import Children
 from xmtc.neural.distributed import Share
-from xmtc.neural.heads.candidates import Candidates, candidates_of
+from xmtc.neural.heads.candidates import LabelCandidates, candidates_of
 from xmtc.neural.training.task import LabelTask
 
 
@@ -26,7 +26,7 @@ class AttentionLoss:
         states = share.counted(task.net.dropout(task.source.encoder.states(batch)))
         rows = share.counted(share.rows)
         relevant = as_csr(task.relevant[rows])
-        candidates: Candidates | None = None
+        candidates: LabelCandidates | None = None
         if self.children is not None and self.expanded is not None:
             candidates = candidates_of(self.expanded[rows], self.children, relevant)
         mask = share.counted(batch.mask)

@@ -14,7 +14,7 @@ from xmtc.neural.distributed import Share
 from xmtc.neural.encoders.text_encoder import TextEncoder
 from xmtc.neural.heads.two_level import TwoLevel
 from xmtc.neural.settings import GuideConfig
-from xmtc.neural.training.label_texts import LabelReader, OneHotReader, Reading
+from xmtc.neural.training.label_texts import EncodedTexts, LabelReader, OneHotReader
 from xmtc.neural.training.task import LabelTask, Net, head_loss
 
 
@@ -30,7 +30,7 @@ class GuidedLoss:
         net = task.net
         published = self.guides.published
 
-        def read(encoder: TextEncoder, batch: Batch) -> Reading:
+        def read(encoder: TextEncoder, batch: Batch) -> EncodedTexts:
             return self._read(net, encoder, batch)
 
         text = read(task.source.encoder, task.batch(share.rows))
@@ -42,7 +42,7 @@ class GuidedLoss:
 
         losses = {"text": of_head(vectors)}
         if published.link_weight:
-            # Candidates, where not all labels are, are those of the text itself.
+            # LabelCandidates, where not all labels are, are those of the text itself.
             chosen_by = [vectors.detach()] if isinstance(net.head, TwoLevel) else []
             losses["link"] = of_head(net.dropout(labels.vectors), *chosen_by)
         if published.feature_weight:
@@ -52,15 +52,15 @@ class GuidedLoss:
         weighted = [getattr(published, f"{name}_weight") * loss for name, loss in losses.items()]
         return torch.stack(weighted).sum()
 
-    def _read(self, net: Net, encoder: TextEncoder, batch: Batch) -> Reading:
+    def _read(self, net: Net, encoder: TextEncoder, batch: Batch) -> EncodedTexts:
         if self.guides.needs_pooler:
             vectors, features = encoder.with_pooled(batch)
-            return Reading(net.standardized(vectors), features)
+            return EncodedTexts(net.standardized(vectors), features)
         vectors = net.standardized(encoder(batch))
-        return Reading(vectors, vectors)
+        return EncodedTexts(vectors, vectors)
 
     def _feature_loss(
-        self, task: LabelTask, share: Share, text: Reading, labels: Reading
+        self, task: LabelTask, share: Share, text: EncodedTexts, labels: EncodedTexts
     ) -> Tensor:
         """A text without labels has none."""
         has_labels = np.diff(task.relevant.indptr)[share.counted(share.rows)] > 0

@@ -21,7 +21,7 @@ from xmtc.neural.devices import Rng, device
 from xmtc.neural.distributed import Share
 from xmtc.neural.settings import TrainingConfig
 from xmtc.neural.training.loop import fit
-from xmtc.neural.training.task import LabelTask, Net, Parts, head_loss
+from xmtc.neural.training.task import LabelTask, Net, RatedParts, head_loss
 
 BATCH_FACTOR = 2  # batches are so much larger than in fine-tuning
 WARMUP_LR = 3e-3  # learning rate
@@ -39,7 +39,7 @@ class HeadTask:
     details: dict[str, float] = field(default_factory=dict)
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> RatedParts:
         """The output layer alone."""
         return {"head": (self.net, self.config.optimizer.head_lr)}
 

@@ -22,24 +22,24 @@ from xmtc.neural.settings import GuideConfig
 HIDDEN = 256  # units of the network that stands for label texts in the one-hot ablation
 
 
-class Reading(NamedTuple):
+class EncodedTexts(NamedTuple):
     """What was made of some texts: for the output layer, and for the feature guide."""
 
     vectors: Tensor  # (texts, dim) brought to the standard
     features: Tensor  # (texts, width)
 
-    def at(self, places: Any) -> Reading:
+    def at(self, places: Any) -> EncodedTexts:
         """Of the texts at these places."""
-        return Reading(self.vectors[places], self.features[places])
+        return EncodedTexts(self.vectors[places], self.features[places])
 
 
-Read = Callable[[TextEncoder, Batch], Reading]
+Read = Callable[[TextEncoder, Batch], EncodedTexts]
 
 
 class LabelReader(Protocol):
     """Reads the labels of texts."""
 
-    def __call__(self, rows: Longs, read: Read) -> Reading:
+    def __call__(self, rows: Longs, read: Read) -> EncodedTexts:
         """One row per text. read: as the texts themselves are read."""
 
 
@@ -50,7 +50,7 @@ class SetTexts:
     source: BatchSource
     set_of: Longs  # (texts,)
 
-    def __call__(self, rows: Longs, read: Read) -> Reading:
+    def __call__(self, rows: Longs, read: Read) -> EncodedTexts:
         """See `LabelReader`."""
         sets, places = np.unique(self.set_of[rows], return_inverse=True)
         return read(self.source.encoder, self.source.batch(sets)).at(torch.from_numpy(places))
@@ -65,17 +65,16 @@ class ShuffledTexts:
     relevant: Csr  # (texts, labels)
     cut: Cut
 
-    def __call__(self, rows: Longs, read: Read) -> Reading:
+    def __call__(self, rows: Longs, read: Read) -> EncodedTexts:
         """See `LabelReader`."""
-        texts = [self._text(row) for row in rows]
+        texts = []
+        for row in rows:
+            labels = labels_of(self.relevant, row)
+            order = torch.randperm(len(labels))  # by PyTorch, whose generator is in checkpoints
+            texts.append(" ".join(self.label_texts[labels[place]] for place in order.tolist()))
         tokens = tokenize(texts, self.encoder.tokenizer, self.cut)
         batch = self.encoder.layout.batch(tokens, np.arange(len(rows))).to(device())
         return read(self.encoder, batch)
-
-    def _text(self, row: int) -> str:
-        labels = labels_of(self.relevant, row)
-        drawn = torch.randperm(len(labels))  # by PyTorch, whose generator is in checkpoints
-        return " ".join(self.label_texts[labels[place]] for place in drawn.tolist())
 
 
 class OneHot(nn.Module):
@@ -89,7 +88,7 @@ class OneHot(nn.Module):
         self.vectors = nn.Linear(HIDDEN, dim)
         self.features = None if width is None else nn.Linear(HIDDEN, width)
 
-    def forward(self, relevant: Csr) -> Reading:
+    def forward(self, relevant: Csr) -> EncodedTexts:
         """Of these rows of (texts, labels)."""
         on = self.labels.weight.device
         owner = torch.from_numpy(row_of_each_entry(relevant).astype(np.int64)).to(on)
@@ -98,7 +97,9 @@ class OneHot(nn.Module):
         hidden = torch.relu(sums.index_add(0, owner, self.labels(labels)))
         vectors = self.vectors(hidden)
         # The pooler, to whose output features are compared, ends in tanh.
-        return Reading(vectors, vectors if self.features is None else self.features(hidden).tanh())
+        return EncodedTexts(
+            vectors, vectors if self.features is None else self.features(hidden).tanh()
+        )
 
 
 @dataclass(frozen=True)
@@ -108,10 +109,10 @@ class OneHotReader:
     network: OneHot
     relevant: Csr  # (texts, labels)
 
-    def __call__(self, rows: Longs, read: Read) -> Reading:
+    def __call__(self, rows: Longs, read: Read) -> EncodedTexts:
         """See `LabelReader`."""
-        reading: Reading = self.network(self.relevant[rows])
-        return reading
+        encoded: EncodedTexts = self.network(self.relevant[rows])
+        return encoded
 
 
 def label_text_reader(

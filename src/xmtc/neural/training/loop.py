@@ -109,7 +109,8 @@ class Training:
         self._resume()
         config = self.config
         state = self.state
-        sizes = [self._step_sizes(epoch) for epoch in range(config.epochs)]
+        epochs = [self._steps(epoch) for epoch in range(config.epochs)]
+        sizes = [[sum(map(len, step)) for step in steps] for steps in epochs]
         steps = sum(map(len, sizes))
         warmup = round(steps * config.schedule.warmup)
         self.schedule = SCHEDULES[config.schedule.name](steps, warmup)
@@ -259,10 +260,6 @@ class Training:
         batches = self.task.batches(epoch)
         size = self.config.published.accumulate
         return [batches[start : start + size] for start in range(0, len(batches), size)]
-
-    def _step_sizes(self, epoch: int) -> list[int]:
-        """How many texts each step of an epoch reads."""
-        return [sum(map(len, batches)) for batches in self._steps(epoch)]
 
     def _checkpoint(self) -> None:
         self.saved_at = time.monotonic()

@@ -18,7 +18,7 @@ from xmtc.neural.encoders.frozen import BatchSource
 from xmtc.neural.heads.dense_scorer import Standard
 from xmtc.neural.settings import TrainingConfig
 
-Parts = Mapping[str, tuple[nn.Module, float]]  # name -> module and its learning rate
+RatedParts = Mapping[str, tuple[nn.Module, float]]  # name -> module and its learning rate
 
 
 class Net(nn.Module):
@@ -56,11 +56,11 @@ class LabelTask:
     config: TrainingConfig
     measure: Callable[[], dict[str, float]]  # validation metrics; empty without validation texts
     loss_function: Callable[[LabelTask, Share], Tensor] = text_loss  # summed over the texts
-    more_parts: Parts = field(default_factory=dict)
+    more_parts: RatedParts = field(default_factory=dict)
     details: dict[str, float] = field(default_factory=dict)  # of the last batch, for the log
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> RatedParts:
         """Encoder and output layer; a layer inside them may have a learning rate of its own."""
         optimizer = self.config.optimizer
         return {
