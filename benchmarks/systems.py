@@ -100,13 +100,15 @@ class XrTransformerPeer(System):
 
 def asked(venv: str, script: str, question: Row, name: str, options: Options) -> Row:
     """A peer's figures of training and ranking, and those of its ranking of the test texts."""
+    from xmtc.neural.encoders.locate import find
+
     train = data.training(name, options)
     test = data.test(name, options).named_in(train.labels)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         write_for_peer(place, train, test.texts)
         if "tokens" in question:
-            add_encoder(place)
+            (place / "encoder").symlink_to(find("minilm"), target_is_directory=True)
         shared = {"threads": options.threads, "seed": options.seed, "k": figures.K}
         with Peer(venv, script) as peer:
             answer = peer.ask(folder=folder, **shared, **question)
@@ -128,10 +130,3 @@ def write_for_peer(folder: Path, train: Dataset, texts: Sequence[str]) -> None:
         sp.save_npz(folder / part, sp.csr_matrix(matrix))
     both = json.dumps([list(train.texts), list(texts)])
     (folder / "texts.json").write_text(both, encoding="utf-8")
-
-
-def add_encoder(folder: Path) -> None:
-    """The bundled encoder, for neural peers."""
-    from xmtc.neural.encoders.locate import find
-
-    (folder / "encoder").symlink_to(find("minilm"), target_is_directory=True)

@@ -166,7 +166,7 @@ def fields(block: str) -> Stanza:
 
 
 def fetch_lists() -> Archive:
-    """The lists of the machine's own apt sources, kept in a directory that is then thrown away."""
+    """The lists of the machine's own apt sources, in a temporary directory."""
     if shutil.which("apt-get") is None:
         raise DatasetError(
             f"there is no apt-get on this machine. Run this on Debian, or {BY_HAND}."
@@ -178,7 +178,7 @@ def fetch_lists() -> Archive:
         packages = fetched(config, "Packages", message)
         translation = fetched(config, "Translations", message)
         say(f"reading {packages.name} and {translation.name}")
-        return read_lists(packages, translation, release_beside(packages))
+        return read_lists(packages, translation, release_next_to(packages))
 
 
 def private_apt(home: Path) -> Path:
@@ -218,14 +218,14 @@ def fetched(config: Path, kind: str, message: str) -> Path:
     paths = targets.stdout.split("\n")
     if not paths[0]:
         raise DatasetError(
-            f"apt brought no {kind} list for Debian {CODENAME} {COMPONENT}; it said: "
+            f"apt brought no {kind} list for Debian {CODENAME} {COMPONENT}. Its output: "
             f"{message or 'nothing'}. Check the network and that the machine's apt sources "
             f"offer {CODENAME}, or {BY_HAND}."
         )
     return Path(paths[0])
 
 
-def release_beside(packages: Path) -> Path | None:
+def release_next_to(packages: Path) -> Path | None:
     prefix = packages.name.partition(f"_{COMPONENT}_binary-")[0]
     candidates = [packages.with_name(f"{prefix}_{name}") for name in ("InRelease", "Release")]
     return next((path for path in candidates if path.exists()), None)
@@ -319,14 +319,14 @@ def texts_per_label(rows: list[Row]) -> Counter[str]:
 
 def without_rare_labels(split: Split) -> Split:
     texts = texts_per_label(split.train + split.test)
-    kept = {label for label, count in texts.items() if count >= MIN_TEXTS_PER_LABEL}
-    return Split(only_labels(split.train, kept), only_labels(split.test, kept))
+    frequent = {label for label, count in texts.items() if count >= MIN_TEXTS_PER_LABEL}
+    return Split(only_labels(split.train, frequent), only_labels(split.test, frequent))
 
 
-def only_labels(rows: list[Row], kept: set[str]) -> list[Row]:
-    """Rows with the kept labels only; a row without any is dropped."""
+def only_labels(rows: list[Row], labels: set[str]) -> list[Row]:
+    """Rows with these labels only; a row without any is dropped."""
     narrowed = [
-        Row(row.text, tuple(label for label in row.labels if label in kept)) for row in rows
+        Row(row.text, tuple(label for label in row.labels if label in labels)) for row in rows
     ]
     return [row for row in narrowed if row.labels]
 

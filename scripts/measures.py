@@ -192,7 +192,8 @@ def functions_run(work: Callable[[], object]) -> int:
 
 
 def _lines(folder: Path) -> int:
-    return sum(path.read_text(encoding="utf-8").count("\n") for path in folder.rglob("*.py"))
+    files = [path for path in folder.rglob("*.py") if "venvs" not in path.parts]
+    return sum(path.read_text(encoding="utf-8").count("\n") for path in files)
 
 
 def _is_parallel(node: ast.Assign) -> bool:

@@ -19,18 +19,16 @@ from benchmarks import data
 from benchmarks.experiment import KS, BenchmarkError, Options, Row, System
 from benchmarks.peers.client import Peer
 
-RUNS = 5  # of a command, of which the median counts
-
 
 @dataclass(frozen=True)
 class Command(System):
-    """A command of Python, started from nothing."""
+    """A command of Python, started from nothing: the median of five runs."""
 
     arguments: tuple[str, ...]
 
     def measure(self, data: str, options: Options) -> Row:
         seconds = []
-        for _ in range(RUNS):
+        for _ in range(5):
             start = time.perf_counter()
             subprocess.run([sys.executable, *self.arguments], capture_output=True, check=True)
             seconds.append(time.perf_counter() - start)

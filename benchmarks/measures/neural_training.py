@@ -12,7 +12,7 @@ from benchmarks import data
 from benchmarks.experiment import Options, Row, System
 from benchmarks.limits import timed
 from benchmarks.peers.client import Peer
-from benchmarks.systems import add_encoder, write_for_peer
+from benchmarks.systems import write_for_peer
 
 if TYPE_CHECKING:
     from xmtc import Dataset
@@ -61,6 +61,8 @@ class PeerTraining(System):
     script: str
 
     def measure(self, name: str, options: Options) -> Row:
+        from xmtc.neural.encoders.locate import find
+
         sample = sample_of(name, options)
         epoch = math.ceil(len(sample) / BATCH)
         question = {
@@ -74,7 +76,7 @@ class PeerTraining(System):
         }
         with tempfile.TemporaryDirectory() as folder:
             write_for_peer(Path(folder), sample, sample.texts[:1])
-            add_encoder(Path(folder))
+            (Path(folder) / "encoder").symlink_to(find("minilm"), target_is_directory=True)
             with Peer(self.venv, self.script) as peer:
                 answer = peer.ask(folder=folder, **question)
         if "failed" in answer:

@@ -85,9 +85,7 @@ def test_claims_are_about_systems_of_the_experiment(experiment):
         assert names <= experiment.systems.keys()
         assert made.at_least is not None or made.at_most is not None
     assert set(experiment.systems_on) <= set(experiment.data)
-    assert {key for keys in experiment.systems_on.values() for key in keys} <= set(
-        experiment.systems
-    )
+    assert {key for keys in experiment.systems_on.values() for key in keys} <= {*experiment.systems}
 
 
 def test_every_system_is_used():

@@ -49,17 +49,8 @@ def task(tmp_path):
 @LINUX
 def test_a_cell_has_all_figures_and_a_ranking(task):
     found = runner.measure(Toy(), task)
-    assert set(found) == {
-        "fit_seconds",
-        "fit_cpu_seconds",
-        "peak_mb",
-        "model_mb",
-        "rank_seconds",
-        "single_p50_ms",
-        "single_p99_ms",
-        "single_texts",
-        "config",
-    }
+    times = "fit_seconds fit_cpu_seconds rank_seconds single_p50_ms single_p99_ms"
+    assert set(found) == {*times.split(), *["peak_mb", "model_mb", "single_texts", "config"]}
     assert found["single_texts"] == 30
     ranking = saved_ranking(Path(task.folder) / "ranking.npz", 5)
     assert (ranking.labels[:, 0] == np.arange(30)).all()
@@ -67,7 +58,7 @@ def test_a_cell_has_all_figures_and_a_ranking(task):
 
 def test_a_cell_says_how_much_memory_training_took(task):
     """In a process of its own: this one may have memory at hand from what ran before."""
-    assert in_some_try(lambda: alone(runner.measure, Toy(), task)["peak_mb"], 15, 100)
+    assert any(15 < alone(runner.measure, Toy(), task)["peak_mb"] < 100 for _ in range(20))
 
 
 class FastText:
@@ -101,7 +92,7 @@ def test_fasttext_trains_more_slowly_where_its_tutorials_rate_ends_in_nan(
 
 
 @pytest.mark.parametrize("package", [FastText(0.0), FastText(0.2, "Empty vocabulary.")])
-def test_what_else_breaks_fasttext_is_said(monkeypatch, task, package):
+def test_other_errors_of_fasttext_are_raised(monkeypatch, task, package):
     adapter = fasttext_adapter(monkeypatch, package)
     with pytest.raises(RuntimeError, match=package.problem):
         adapter.fit((Path("x"), "ova"), task)
@@ -118,10 +109,9 @@ def fasttext_adapter(monkeypatch, package):
 
 
 SCRIPT = """
-import os, sys, time
+import os, sys
 print('{"version": "toy 1"}', flush=True)
 for line in sys.stdin:
-    if "sleep" in line: time.sleep(60)
     if "die" in line: sys.exit("the toy broke")
     if "kill" in line: os.kill(os.getpid(), 9)
     if "grow" in line: sys.exit("std::bad_alloc")
@@ -154,11 +144,6 @@ def test_a_peer_that_does_not_start_is_no_result(tmp_path):
     with pytest.raises(BenchmarkError, match=r"xmtc does not start: .*No module") as raised:
         client.Peer("xmtc", str(tmp_path / "toy.py"))
     assert not isinstance(raised.value, client.PeerFailed)
-
-
-def in_some_try(figure, least, most):
-    """A busy system takes memory away that this process does not use, also while it is measured."""
-    return any(least < figure() < most for _ in range(20))
 
 
 def test_planted_data_has_unit_rows_and_every_label():

@@ -30,16 +30,14 @@ class Toy(System):
     ends: str = ""
 
     def measure(self, data, options):
+        errors = {"memory": MemoryError(), "data": DataError("no such file")}
+        errors["breaks"] = ValueError("two | words")
+        if self.ends in errors:
+            raise errors[self.ends]
         if self.ends == "killed":
             os.abort()
         if self.ends == "late":
             time.sleep(60)
-        if self.ends == "breaks":
-            raise ValueError("two | words")
-        if self.ends == "memory":
-            raise MemoryError
-        if self.ends == "data":
-            raise DataError("no such file")
         return {"seconds": float(self.count), "pid": os.getpid(), "list": [1, 2]}
 
     def limit(self, options):
@@ -148,8 +146,7 @@ def test_a_claim_that_fails_ends_with_1_and_records_on_request_only(monkeypatch,
 
 def test_an_unknown_experiment_is_one_sentence(capsys):
     assert command_line.main(["speed_tfid"]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "did you mean 'speed_tfidf'?" in line
+    assert "did you mean 'speed_tfidf'?" in capsys.readouterr().err
 
 
 def test_missing_data_is_one_sentence(monkeypatch, tmp_path, capsys):
@@ -193,9 +190,8 @@ def test_who_is_killed_takes_the_work_along(tmp_path):
     )
     place = tmp_path / "pid"
     paths = os.pathsep.join([str(ROOT), str(ROOT / "src")])
-    parent = subprocess.Popen(
-        [sys.executable, script, place], env={**os.environ, "PYTHONPATH": paths}
-    )
+    environment = {**os.environ, "PYTHONPATH": paths}
+    parent = subprocess.Popen([sys.executable, script, place], env=environment)
     soon(place.exists)
     parent.kill()
     parent.wait()

@@ -6,9 +6,11 @@ import gzip
 
 import pytest
 from benchmarks import data, training
+from benchmarks.catalog import SYSTEMS
 from benchmarks.experiment import Options
 from benchmarks.systems import Ours
 
+from xmtc.api import resolve
 from xmtc.data.formats.jsonl import write_jsonl
 from xmtc.data.planted import planted
 
@@ -47,11 +49,13 @@ def test_a_subset_is_the_first_texts_and_their_labels(options):
     assert not data.has_dev("planted")
 
 
-@pytest.mark.parametrize("preset", ["parabel", "bonsai"])
-def test_presets_are_reached_by_name(options, preset):
-    system = Ours(preset, "linear_tree", preset=preset)
-    settings = training.planned(system, data.training("planted", options), options)
-    assert settings == {}
+@pytest.mark.parametrize(
+    "system",
+    [each for each in SYSTEMS.values() if isinstance(each, Ours)],
+    ids=lambda each: each.title,
+)
+def test_the_settings_of_our_systems_are_settings_of_their_kind(system):
+    resolve(system.kind, dict(system.settings), system.preset)
 
 
 @pytest.mark.slow

@@ -306,7 +306,7 @@ def test_when_apt_brings_nothing_its_own_words_are_passed_on(monkeypatch, tmp_pa
     apt.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert dataset.main(["--out", str(tmp_path / "out")]) == 2
-    assert "it said: W: no network" in capsys.readouterr().err
+    assert "Its output: W: no network" in capsys.readouterr().err
 
 
 def test_apt_is_kept_away_from_the_system(tmp_path):
