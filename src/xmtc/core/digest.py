@@ -27,8 +27,7 @@ def digest_of_texts(texts: Iterable[str]) -> str:
     sha = hashlib.sha256()
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")
-        sha.update(b"%d:" % len(data))
-        sha.update(data)
+        sha.update(b"%d:%b" % (len(data), data))
     return sha.hexdigest()
 
 
