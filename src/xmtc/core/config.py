@@ -54,9 +54,36 @@ class Setting:
         return PUBLISHED in self.name.split(".")
 
 
-def setting(default: Any, about: str) -> Any:
-    """A field with a default and its help, which names the textbook term."""
-    return dataclasses.field(default=default, metadata={"about": about})
+def setting(
+    default: Any,
+    about: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+) -> Any:
+    """A field with a default and its help, which names the textbook term.
+
+    low, high: smallest and largest value. above, below: bounds that it must not reach.
+    """
+    bounds = (low, high, above, below)
+    return dataclasses.field(default=default, metadata={"about": about, "bounds": bounds})
+
+
+def check_bounds(config: Any) -> None:
+    """Raise when a setting lies outside its bounds; None is always allowed."""
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        low, high, above, below = field.metadata.get("bounds", (None,) * 4)
+        if value is None or (low is high is above is below):
+            continue
+        inside = (low is None or value >= low) and (high is None or value <= high)
+        inside = inside and (above is None or value > above) and (below is None or value < below)
+        if not inside:
+            limits = {"at least": low, "at most": high, "above": above, "below": below}
+            words = [f"{word} {limit:,}" for word, limit in limits.items() if limit is not None]
+            raise ConfigError(f"{field.name}={value!r}: expected {' and '.join(words)}")
 
 
 def group(make: Callable[[], Any] | None, about: str = "") -> Any:

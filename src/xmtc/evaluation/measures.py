@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xmtc.core.config import setting
+from xmtc.core.config import check_bounds, setting
 from xmtc.core.errors import require
 from xmtc.evaluation.metrics import Convention
 from xmtc.evaluation.propensity import PRESETS, Family
@@ -20,23 +20,21 @@ class Measures:
     propensity_a: float | None = setting(None, "propensity constant A instead of the family's")
     propensity_b: float | None = setting(None, "propensity constant B instead of the family's")
     psndcg: Convention = setting("pyxclib", "normalization of PSnDCG, or as in AttentionXML's code")
-    tail_up_to: int = setting(5, "maximum training texts of a tail label")
+    tail_up_to: int = setting(5, "maximum training texts of a tail label", low=1)
     torso_up_to: int = setting(50, "maximum training texts of a torso label; more: head")
-    resamples: int = setting(0, "bootstrap samples for confidence intervals, e.g. 1000; 0: none")
-    confidence: float = setting(0.95, "confidence level of the intervals")
+    resamples: int = setting(0, "bootstrap samples for confidence intervals; 0: none", low=0)
+    confidence: float = setting(0.95, "confidence level of the intervals", above=0, below=1)
     seed: int = setting(0, "random seed of the bootstrap")
 
     def __post_init__(self) -> None:
         require(min(self.ks, default=0) >= 1, "ks", self.ks, "name places from 1 on, e.g. 1,3,5")
-        require(self.tail_up_to >= 1, "tail_up_to", self.tail_up_to, "must be at least 1")
+        check_bounds(self)
         require(
             self.torso_up_to > self.tail_up_to,
             "torso_up_to",
             self.torso_up_to,
             f"must be more than tail_up_to, which is {self.tail_up_to}",
         )
-        require(self.resamples >= 0, "resamples", self.resamples, "must be 0 or more")
-        require(0 < self.confidence < 1, "confidence", self.confidence, "must be between 0 and 1")
 
     @property
     def a(self) -> float:

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from xmtc.core.arrays import Csr, Longs, kernel_arrays
-from xmtc.core.config import group, setting
+from xmtc.core.config import check_bounds, group, setting
 from xmtc.core.errors import DataError, require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.tree import MAX_DEPTH, LabelTree
@@ -29,10 +29,10 @@ class PublishedTree:
         "still", "2-means stops when nothing moves (PECOS), gains (Parabel) or changes (X-BERT)"
     )
     centres: Literal["unit", "mean"] = setting("unit", "2-means: spherical, or Euclidean (mean)")
-    sample: int = setting(1 << 14, "labels that find the halves of a node that has more of them")
+    sample: int = setting(1 << 14, "labels that find the halves of a node that has more", low=2)
 
     def __post_init__(self) -> None:
-        require(self.sample >= 2, "sample", self.sample, "must be at least 2")
+        check_bounds(self)
         require(
             self.stop != "gain" or self.centres == "unit",
             "stop",
@@ -50,11 +50,12 @@ class TreeConfig:
         "balanced", "balanced 2-means, k-means, at random, or by equal label frequency"
     )
     arity: int = setting(16, "children of a node; a power of 2 for balanced trees")
-    max_leaf: int = setting(16, "labels in a cluster at most")
-    max_depth: int = setting(20, "levels above the labels at most")
+    max_leaf: int = setting(16, "labels in a cluster at most", low=1)
+    max_depth: int = setting(20, "levels above the labels at most", low=1, high=MAX_DEPTH - 1)
     published: PublishedTree = group(PublishedTree)
 
     def __post_init__(self) -> None:
+        check_bounds(self)
         binary = self.method == "balanced"
         power = self.arity >= 2 and self.arity & (self.arity - 1) == 0
         require(
@@ -62,13 +63,6 @@ class TreeConfig:
             "arity",
             self.arity,
             "must be a power of 2 for balanced trees, at least 2 for others",
-        )
-        require(self.max_leaf >= 1, "max_leaf", self.max_leaf, "must be at least 1")
-        require(
-            1 <= self.max_depth < MAX_DEPTH,
-            "max_depth",
-            self.max_depth,
-            f"must lie between 1 and {MAX_DEPTH - 1}",
         )
 
     def without_effect(self) -> Iterator[tuple[str, str]]:

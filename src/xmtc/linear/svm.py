@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from xmtc.core.arrays import Array, Csr, Floats, Ints, Longs, kernel_arrays
-from xmtc.core.config import group, setting
-from xmtc.core.errors import require
+from xmtc.core.config import check_bounds, group, setting
 from xmtc.core.progress import track
 from xmtc.core.threads import blocks, in_threads
 from xmtc.kernels import dual_descent
@@ -33,28 +32,22 @@ class PublishedSvm:
 class SvmConfig:
     """The linear classifier that separates a label from the others (LIBLINEAR, dual)."""
 
-    cost: float = setting(1.0, "penalty C: higher fits the training texts more closely")
-    positive_cost: float = setting(1.0, "factor of C for positive texts; higher favours recall")
-    tolerance: float = setting(0.5, "stopping tolerance of the projected gradient")
-    max_iterations: int = setting(20, "passes over the texts at most")
-    prune: float = setting(0.05, "weights below this are dropped: smaller and faster models")
-    max_weights: int | None = setting(None, "weights per label at most, the largest (None: all)")
+    cost: float = setting(
+        1.0, "penalty C: higher fits the training texts more closely", low=1e-9, high=1e9
+    )
+    positive_cost: float = setting(
+        1.0, "factor of C for positive texts; higher favours recall", low=1e-9, high=1e9
+    )
+    tolerance: float = setting(0.5, "stopping tolerance of the projected gradient", above=0)
+    max_iterations: int = setting(20, "passes over the texts at most", low=1)
+    prune: float = setting(0.05, "weights below this are dropped: smaller and faster models", low=0)
+    max_weights: int | None = setting(
+        None, "weights per label at most, the largest (None: all)", low=1
+    )
     published: PublishedSvm = group(PublishedSvm)
 
     def __post_init__(self) -> None:
-        for name in ("cost", "positive_cost"):
-            value = getattr(self, name)
-            require(1e-9 <= value <= 1e9, name, value, "must lie between 1e-9 and 1e9")
-        require(self.tolerance > 0, "tolerance", self.tolerance, "must be above 0")
-        count = self.max_iterations
-        require(count >= 1, "max_iterations", count, "must be at least 1")
-        require(
-            self.max_weights is None or self.max_weights >= 1,
-            "max_weights",
-            self.max_weights,
-            "must be at least 1, or none for no limit",
-        )
-        require(self.prune >= 0, "prune", self.prune, "must be 0 (keep all) or more")
+        check_bounds(self)
 
 
 def train_one_vs_all(

@@ -13,7 +13,7 @@ import numpy as np
 
 from xmtc.core import config as settings
 from xmtc.core.arrays import Allowed, Array, Csr, Inputs, as_csr, label_counts
-from xmtc.core.config import group, setting
+from xmtc.core.config import check_bounds, group, setting
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
@@ -49,12 +49,15 @@ class PublishedLinearTree:
     vectors: Literal["pifa", "pifa_weighted", "cooccurrence", "joint", "text"] = setting(
         "pifa", "label vectors: PIFA, PIFA by 1/√labels, co-occurrence, PIFA with it, label text"
     )
-    vector_max_terms: int | None = setting(64, "terms of a PIFA vector at most (None: all)")
+    vector_max_terms: int | None = setting(64, "terms of a PIFA vector at most (None: all)", low=1)
     relevance: Relevance = setting("equal", "weight of a positive text: equal, or PECOS's induced")
     score: Score = setting(
         "path", "path: exp(-loss³), path2: squared (Parabel), probability, label"
     )
     search: SearchMethod = setting("beam", "beam search, or exact: the best labels of all")
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
 
 
 @dataclass(frozen=True)
@@ -62,35 +65,26 @@ class Config:
     """Fast to train and to ask, for any number of labels: what to try first."""
 
     text: TfidfConfig = group(TfidfConfig)
-    max_terms: int | None = setting(96, "terms of a text at most, the heaviest (None: all)")
+    max_terms: int | None = setting(96, "terms of a text at most, the heaviest (None: all)", low=1)
     tree: TreeConfig = group(lambda: TreeConfig(max_leaf=100))
     parents: str | None = setting(None, "file with the parent of each label, used as the tree")
     svm: SvmConfig = group(lambda: SvmConfig(cost=0.5, positive_cost=2.0, max_iterations=8))
     negatives: Negatives = setting(
         "both", "negative texts: teacher forcing (tfn), matcher aware (man), or both"
     )
-    path_exponent: float = setting(0.7, "exponent of the parent's score in a path")
-    beam: int = setting(14, "beam width: nodes of a level that are opened")
-    trees: int = setting(1, "trees whose scores are averaged")
+    path_exponent: float = setting(0.7, "exponent of the parent's score in a path", low=0, high=1)
+    beam: int = setting(14, "beam width: nodes of a level that are opened", low=1, high=1 << 20)
+    trees: int = setting(1, "trees whose scores are averaged", low=1, high=100)
     weight_type: WeightType = setting(
         "int8", "type of the weights; int8 is less than half the size, as accurate"
     )
-    seed: int = setting(0, "random seed of the trees and of the solver")
+    seed: int = setting(0, "random seed of the trees and of the solver", low=0)
     published: PublishedLinearTree = group(PublishedLinearTree)
 
     def __post_init__(self) -> None:
-        require(1 <= self.beam <= 1 << 20, "beam", self.beam, "must lie between 1 and a million")
+        check_bounds(self)
         published = self.published
-        for name, terms in (
-            ("max_terms", self.max_terms),
-            ("published.vector_max_terms", published.vector_max_terms),
-        ):
-            fits = terms is None or terms >= 1
-            require(fits, name, terms, "must be at least 1, or none for all")
         exponent = self.path_exponent
-        require(0 <= exponent <= 1, "path_exponent", exponent, "must lie between 0 and 1")
-        require(1 <= self.trees <= 100, "trees", self.trees, "must lie between 1 and 100")
-        require(self.seed >= 0, "seed", self.seed, "must be 0 or more")
         require(
             published.search == "beam" or (published.score != "label" and exponent > 0),
             "published.search",

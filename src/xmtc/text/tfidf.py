@@ -25,7 +25,7 @@ from xmtc.core.arrays import (
     stacked_rows,
     starts_of,
 )
-from xmtc.core.config import group, setting
+from xmtc.core.config import check_bounds, group, setting
 from xmtc.core.errors import DataError, require
 from xmtc.core.parts import Parts
 from xmtc.core.progress import track
@@ -45,10 +45,17 @@ MAX_COLUMNS = 1 << 30
 class PublishedTfidf:
     """What exists to compare with the features of others."""
 
-    min_word_length: int = setting(2, "characters of a word at least; shorter words are dropped")
+    min_word_length: int = setting(
+        2, "characters of a word at least; shorter ones are dropped", low=1
+    )
     sublinear_tf: bool = setting(True, "1 + ln(term frequency) instead of the frequency")
     norm: Literal["l2"] | None = setting("l2", "norm by which each text's row is divided")
-    hash_buckets: int | None = setting(None, "columns of feature hashing (None: a vocabulary)")
+    hash_buckets: int | None = setting(
+        None, "columns of feature hashing (None: a vocabulary)", low=1, high=MAX_COLUMNS
+    )
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
 
 
 @dataclass(frozen=True)
@@ -62,9 +69,13 @@ class TfidfConfig:
         (1, 1), "shortest and longest n-gram; 1,2 adds word pairs: better on short texts, larger"
     )
     lowercase: bool = setting(True, "lower-case the texts")
-    min_df: int = setting(1, "minimum document frequency: rarer terms are dropped")
-    max_df: float = setting(1.0, "maximum document frequency, as a share of the texts")
-    max_features: int | None = setting(None, "size of the vocabulary at most, the most frequent")
+    min_df: int = setting(1, "minimum document frequency: rarer terms are dropped", low=1)
+    max_df: float = setting(
+        1.0, "maximum document frequency, as a share of the texts", above=0, high=1
+    )
+    max_features: int | None = setting(
+        None, "size of the vocabulary at most, the most frequent", low=1, high=MAX_COLUMNS
+    )
     published: PublishedTfidf = group(PublishedTfidf)
 
     def __post_init__(self) -> None:
@@ -74,16 +85,7 @@ class TfidfConfig:
             self.ngram_range,
             "must be two numbers between 1 and 16, the smaller one first",
         )
-        require(self.min_df >= 1, "min_df", self.min_df, "must be at least 1 text")
-        require(0 < self.max_df <= 1, "max_df", self.max_df, "is a share of the texts, 0 to 1")
-        length = self.published.min_word_length
-        require(length >= 1, "published.min_word_length", length, "must be at least 1")
-        for name, size in (
-            ("max_features", self.max_features),
-            ("published.hash_buckets", self.published.hash_buckets),
-        ):
-            fits = size is None or 1 <= size <= MAX_COLUMNS
-            require(fits, name, size, "must be a positive number, or none for no limit")
+        check_bounds(self)
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
         """Settings that do nothing in this combination, and why."""
