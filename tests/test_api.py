@@ -81,7 +81,7 @@ def test_labels_never_seen_count_as_misses(model):
 
 
 def test_a_test_set_that_no_answer_can_fit_is_refused(model):
-    with pytest.raises(xmtc.DataError, match=r"none of the 2 labels .* '7', is one of the model's 12 "):
+    with pytest.raises(xmtc.DataError, match=r"none of the 2 labels .* '7', is one of the"):
         xmtc.evaluate(model, xmtc.Dataset.of(["sign1a", "sign2a"], [["8", "7"], []]))
     unused = planted().take(range(3))
     unused = xmtc.Dataset(unused.texts, unused.relevant * 0, unused.labels)
