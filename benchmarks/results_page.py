@@ -195,6 +195,7 @@ def auto(cells: Cells) -> str:
         for each in row["tried"]:
             notes = ["chosen"] * (each["name"] == row["kept"]) + [each["note"]] * bool(each["note"])
             times = {"minutes": each["minutes"], **each["figures"]} if each["figures"] else {}
-            line = {"data": name, "allowed": row["minutes"], "name": each["name"], **times}
-            tried.append({**line, "note": ": ".join(notes)})
+            known = each["name"].replace("taught", "fine-tuned")
+            line = {"data": name, "allowed": row["minutes"], "name": known, **times}
+            tried.append({**line, "note": ": ".join(notes).replace("taught", "fine-tuned")})
     return f"{table(TRIED, tried, merged=True)}\n\n{captions(record for *_, record in found)}"
