@@ -15,7 +15,7 @@ import numpy as np
 
 from xmtc.core import config as settings
 from xmtc.core.arrays import Allowed, Csr, Floats, Inputs, Ints, as_csr, csr, label_counts
-from xmtc.core.config import group, setting
+from xmtc.core.config import check_bounds, group, setting
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
@@ -33,9 +33,6 @@ from xmtc.neural.settings import (
     changed,
     frozen_encoder,
     refuse_shards,
-    require_between,
-    require_positive,
-    require_share,
 )
 
 if TYPE_CHECKING:
@@ -49,12 +46,11 @@ KIND = "aplc"
 class HiddenLayer:
     """A layer with tanh before the output layer."""
 
-    dim: int = setting(768, "dimension of the hidden layer")
-    lr: float = setting(1e-4, "learning rate of the hidden layer")
+    dim: int = setting(768, "dimension of the hidden layer", low=1, high=1 << 16)
+    lr: float = setting(1e-4, "learning rate of the hidden layer", above=0)
 
     def __post_init__(self) -> None:
-        require_between(self, dim=(1, 1 << 16))
-        require_positive(self, "lr")
+        check_bounds(self)
 
 
 @dataclass(frozen=True)
@@ -87,14 +83,15 @@ class Config:
     clusters: tuple[float, ...] = setting(
         (0.5, 0.5), "shares of the labels, by frequency: in the head, then in each tail"
     )
-    narrowing: float = setting(2.0, "each tail reads a vector so many times narrower")
+    narrowing: float = setting(
+        2.0, "each tail reads a vector so many times narrower", low=1, high=1000
+    )
     hidden: HiddenLayer | None = group(None, "layer with tanh before the output layer (None: none)")
-    dropout: float = setting(0.2, "dropout on what the output layer reads")
+    dropout: float = setting(0.2, "dropout on what the output layer reads", low=0, below=1)
     published: PublishedAplc = group(PublishedAplc)
 
     def __post_init__(self) -> None:
-        require_share(self, "dropout")
-        require_between(self, narrowing=(1, 1000))
+        check_bounds(self)
         shares = self.clusters
         sound = 1 <= len(shares) <= 64 and min(shares) > 0 and abs(sum(shares) - 1) < 1e-3
         require(sound, "clusters", shares, "must be 1 to 64 shares above 0 that add up to 1")

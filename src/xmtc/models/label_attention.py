@@ -18,7 +18,7 @@ import numpy as np
 
 from xmtc.core import config as settings
 from xmtc.core.arrays import Allowed, Array, Csr, Inputs, Ints, row_of_each_entry
-from xmtc.core.config import group, setting
+from xmtc.core.config import check_bounds, group, setting
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
@@ -46,9 +46,6 @@ from xmtc.neural.settings import (
     changed,
     frozen_encoder,
     refuse_shards,
-    require_between,
-    require_least,
-    require_share,
 )
 from xmtc.text import tfidf
 
@@ -82,21 +79,25 @@ class Config:
             head=HeadConfig(warmup_epochs=0),
         )
     )
-    dropout: float = setting(0.5, "dropout on the states of words")
+    dropout: float = setting(0.5, "dropout on the states of words", low=0, below=1)
     hidden_dims: tuple[int, ...] = setting(
         (256,), "dimensions of the layers between a label's attention and its score"
     )
-    max_flat_labels: int = setting(1_000, "up to so many labels there are no clusters")
-    levels: int = setting(1, "levels of clusters above the labels, each with its own encoder")
-    arity: int = setting(8, "children of a cluster of the levels above the last, a power of 2")
-    max_leaf: int = setting(32, "maximum labels in a cluster")
-    beam: int = setting(10, "clusters of a level whose children are candidates")
+    max_flat_labels: int = setting(1_000, "up to so many labels there are no clusters", low=0)
+    levels: int = setting(
+        1, "levels of clusters above the labels, each with its own encoder", low=1, high=8
+    )
+    arity: int = setting(
+        8, "children of a cluster of the levels above the last, a power of 2", low=2, high=ONE_LEVEL
+    )
+    max_leaf: int = setting(32, "maximum labels in a cluster", low=2)
+    beam: int = setting(
+        10, "clusters of a level whose children are candidates", low=1, high=1 << 20
+    )
     published: PublishedAttention = group(PublishedAttention)
 
     def __post_init__(self) -> None:
-        require_share(self, "dropout")
-        require_least(self, max_flat_labels=0, max_leaf=2)
-        require_between(self, levels=(1, 8), arity=(2, ONE_LEVEL), beam=(1, 1 << 20))
+        check_bounds(self)
         sizes = self.hidden_dims
         sound = 1 <= len(sizes) <= 8 and all(1 <= size <= 1 << 16 for size in sizes)
         require(sound, "hidden_dims", sizes, "give one to eight sizes, e.g. 512,256")

@@ -15,7 +15,7 @@ import numpy as np
 
 from xmtc.core import config as settings
 from xmtc.core.arrays import Allowed, Array, Floats, Inputs, label_counts
-from xmtc.core.config import group, setting
+from xmtc.core.config import check_bounds, group, setting
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
@@ -34,9 +34,6 @@ from xmtc.neural.settings import (
     Pretrained,
     TrainingConfig,
     frozen_encoder,
-    require_between,
-    require_least,
-    require_share,
 )
 from xmtc.text import tfidf
 
@@ -78,17 +75,17 @@ class Config:
 
     encoder: EncoderConfig = group(Pretrained, "what reads the texts")
     training: TrainingConfig = group(TrainingConfig)
-    dropout: float = setting(0.2, "dropout on the text vector")
-    max_flat_labels: int = setting(32_000, "up to so many labels there are no clusters")
-    max_leaf: int = setting(100, "maximum labels in a cluster")
-    beam: int = setting(32, "clusters whose labels are candidates, in training and ranking")
-    label_dim: int = setting(256, "dimension of label vectors below clusters")
+    dropout: float = setting(0.2, "dropout on the text vector", low=0, below=1)
+    max_flat_labels: int = setting(32_000, "up to so many labels there are no clusters", low=0)
+    max_leaf: int = setting(100, "maximum labels in a cluster", low=2)
+    beam: int = setting(
+        32, "clusters whose labels are candidates, in training and ranking", low=1, high=1 << 20
+    )
+    label_dim: int = setting(256, "dimension of label vectors below clusters", low=1, high=1 << 16)
     published: PublishedLightXML = group(PublishedLightXML)
 
     def __post_init__(self) -> None:
-        require_share(self, "dropout")
-        require_least(self, max_flat_labels=0, max_leaf=2)
-        require_between(self, beam=(1, 1 << 20), label_dim=(1, 1 << 16))
+        check_bounds(self)
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
         """Settings of an encoder that is not trained."""

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from xmtc.core import config as settings
 from xmtc.core.arrays import Allowed, Csr, Inputs
-from xmtc.core.config import group, setting
+from xmtc.core.config import check_bounds, group, setting
 from xmtc.core.dataset import Dataset, TrainedOn
-from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
@@ -32,10 +31,10 @@ class Config:
     text: TfidfConfig = group(TfidfConfig)
     svm: SvmConfig = group(SvmConfig)
     weight_type: WeightType = setting("int8", "type of the weights; int8 is a third of the size")
-    seed: int = setting(0, "random seed of the solver")
+    seed: int = setting(0, "random seed of the solver", low=0)
 
     def __post_init__(self) -> None:
-        require(self.seed >= 0, "seed", self.seed, "must be 0 or more")
+        check_bounds(self)
 
 
 @dataclass(frozen=True, repr=False)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from xmtc.core.config import group, setting
+from xmtc.core.config import check_bounds, group, setting
 from xmtc.core.errors import require
 
 Pooling = Literal["mean", "cls", "max", "pooler"]
@@ -17,35 +17,6 @@ Metric = Literal["P@1", "P@3", "P@5", "nDCG@5", "P@1-10"]
 MAX_TOKENS = "tokens of a text that are read; time grows with it"
 DROPOUT = "dropout inside the encoder"
 WIDEST = 1 << 16
-
-
-def require_between(values: Any, **limits: tuple[float, float]) -> None:
-    """Raise when one of these settings lies outside its limits; None is always allowed."""
-    for name, (low, high) in limits.items():
-        value = getattr(values, name)
-        inside = value is None or low <= value <= high
-        require(inside, name, value, f"must lie between {low} and {high}")
-
-
-def require_least(values: Any, **limits: float) -> None:
-    """Raise when one of these settings is below its limit; None is always allowed."""
-    for name, low in limits.items():
-        value = getattr(values, name)
-        require(value is None or value >= low, name, value, f"must be at least {low}")
-
-
-def require_positive(values: Any, *names: str) -> None:
-    """Raise when one of these settings is not above 0; None is always allowed."""
-    for name in names:
-        value = getattr(values, name)
-        require(value is None or value > 0, name, value, "must be above 0")
-
-
-def require_share(values: Any, *names: str) -> None:
-    """Raise when one of these settings is not from 0 to below 1; None is always allowed."""
-    for name in names:
-        value = getattr(values, name)
-        require(value is None or 0 <= value < 1, name, value, "must be at least 0 and below 1")
 
 
 def changed(config: Any, *names: str) -> Iterator[str]:
@@ -75,26 +46,26 @@ class Pretrained:
 
     TYPE: ClassVar[str] = "pretrained"
     name: str = setting("minilm", "name or folder of the encoder, see `xmtc encoders`")
-    max_tokens: int = setting(256, MAX_TOKENS)
+    max_tokens: int = setting(256, MAX_TOKENS, low=8, high=WIDEST)
     max_chunks: int | None = setting(
-        None, "read a longer text in up to so many chunks of max_tokens (None: truncate)"
+        None,
+        "read a longer text in up to so many chunks of max_tokens (None: truncate)",
+        low=1,
+        high=1000,
     )
     pooling: Pooling = setting("mean", "how token states become one vector")
-    pooled_layers: int = setting(1, "last layers whose pooled states are concatenated")
-    trainable_layers: int | None = setting(2, "last layers that are fine-tuned (None: all)")
-    dropout: float | None = setting(0.0, f"{DROPOUT} (None: as pretrained)")
+    pooled_layers: int = setting(
+        1, "last layers whose pooled states are concatenated", low=1, high=100
+    )
+    trainable_layers: int | None = setting(
+        2, "last layers that are fine-tuned (None: all)", low=0, high=1000
+    )
+    dropout: float | None = setting(0.0, f"{DROPOUT} (None: as pretrained)", low=0, below=1)
     int8: bool = setting(False, "rank with 8-bit weights: faster, a little less exact")
     published: PublishedPretrained = group(PublishedPretrained)
 
     def __post_init__(self) -> None:
-        require_between(
-            self,
-            max_tokens=(8, WIDEST),
-            max_chunks=(1, 1000),
-            pooled_layers=(1, 100),
-            trainable_layers=(0, 1000),
-        )
-        require_share(self, "dropout")
+        check_bounds(self)
         require(
             self.pooling != "pooler" or self.pooled_layers == 1,
             "pooled_layers",
@@ -119,19 +90,15 @@ class WordEncoderConfig:
     """What encoders that are trained from the texts alone have in common."""
 
     TYPE: ClassVar[str] = ""
-    vocabulary_size: int = setting(50_000, "number of words, the most frequent ones")
-    embedding_dim: int = setting(128, "dimension of word vectors")
-    max_tokens: int = setting(256, MAX_TOKENS)
-    dropout: float = setting(0.2, DROPOUT)
+    vocabulary_size: int = setting(
+        50_000, "number of words, the most frequent ones", low=10, high=1 << 30
+    )
+    embedding_dim: int = setting(128, "dimension of word vectors", low=8, high=8192)
+    max_tokens: int = setting(256, MAX_TOKENS, low=8, high=WIDEST)
+    dropout: float = setting(0.2, DROPOUT, low=0, below=1)
 
     def __post_init__(self) -> None:
-        require_between(
-            self,
-            vocabulary_size=(10, 1 << 30),
-            embedding_dim=(8, 8192),
-            max_tokens=(8, WIDEST),
-        )
-        require_share(self, "dropout")
+        check_bounds(self)
 
 
 @dataclass(frozen=True)
@@ -155,23 +122,23 @@ class XttentionEncoder(WordEncoderConfig):
     """X-BERT's other matcher: a bidirectional LSTM with several attention heads over words."""
 
     TYPE: ClassVar[str] = "xttention"
-    embedding_dim: int = setting(256, "dimension of word vectors")
-    views: int = setting(30, "attention heads, each a weighted sum of the words' states")
-    hidden_dim: int = setting(2000, "dimension of the text vector")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_between(self, views=(1, 1000), hidden_dim=(1, WIDEST))
+    embedding_dim: int = setting(256, "dimension of word vectors", low=8, high=8192)
+    views: int = setting(
+        30, "attention heads, each a weighted sum of the words' states", low=1, high=1000
+    )
+    hidden_dim: int = setting(2000, "dimension of the text vector", low=1, high=WIDEST)
 
 
 @dataclass(frozen=True)
 class PublishedXmlCnn:
     """What exists for the paper's code."""
 
-    stride: int = setting(1, "words from one window to the next; the published code has 2")
+    stride: int = setting(
+        1, "words from one window to the next; the published code has 2", low=1, high=8
+    )
 
     def __post_init__(self) -> None:
-        require_between(self, stride=(1, 8))
+        check_bounds(self)
 
 
 @dataclass(frozen=True)
@@ -179,14 +146,12 @@ class XmlCnnEncoder(WordEncoderConfig):
     """XML-CNN: convolutions over words, dynamic max pooling, a hidden layer."""
 
     TYPE: ClassVar[str] = "xml_cnn"
-    filters: int = setting(128, "filters of each of the three window sizes")
-    pools: int = setting(2, "parts of a text, over each of which every filter is max-pooled")
-    hidden_dim: int = setting(512, "dimension of the text vector")
+    filters: int = setting(128, "filters of each of the three window sizes", low=1, high=8192)
+    pools: int = setting(
+        2, "parts of a text, over each of which every filter is max-pooled", low=1, high=1000
+    )
+    hidden_dim: int = setting(512, "dimension of the text vector", low=1, high=WIDEST)
     published: PublishedXmlCnn = group(PublishedXmlCnn)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_between(self, filters=(1, 8192), pools=(1, 1000), hidden_dim=(1, WIDEST))
 
 
 EncoderConfig = Pretrained | BiLstmEncoder | CnnEncoder | XttentionEncoder | XmlCnnEncoder
@@ -196,14 +161,13 @@ EncoderConfig = Pretrained | BiLstmEncoder | CnnEncoder | XttentionEncoder | Xml
 class OptimizerConfig:
     """AdamW."""
 
-    encoder_lr: float = setting(1e-4, "learning rate of the encoder")
-    head_lr: float = setting(1e-3, "learning rate of the output layers")
-    weight_decay: float = setting(0.01, "weight decay; none for biases and norms")
-    max_grad_norm: float | None = setting(1.0, "maximum gradient norm (None: no clipping)")
+    encoder_lr: float = setting(1e-4, "learning rate of the encoder", above=0)
+    head_lr: float = setting(1e-3, "learning rate of the output layers", above=0)
+    weight_decay: float = setting(0.01, "weight decay; none for biases and norms", low=0)
+    max_grad_norm: float | None = setting(1.0, "maximum gradient norm (None: no clipping)", above=0)
 
     def __post_init__(self) -> None:
-        require_positive(self, "encoder_lr", "head_lr", "max_grad_norm")
-        require_least(self, weight_decay=0)
+        check_bounds(self)
 
 
 @dataclass(frozen=True)
@@ -213,41 +177,43 @@ class ScheduleConfig:
     name: Literal["linear", "constant", "plateau"] = setting(
         "linear", "linear decay to 0, constant, or lowered when validations stop improving"
     )
-    warmup: float = setting(0.1, "share of the steps in which the learning rates climb")
+    warmup: float = setting(
+        0.1, "share of the steps in which the learning rates climb", low=0, below=1
+    )
 
     def __post_init__(self) -> None:
-        require_share(self, "warmup")
+        check_bounds(self)
 
 
 @dataclass(frozen=True)
 class HeadConfig:
     """The output layers before fine-tuning."""
 
-    warmup_epochs: int = setting(6, "epochs of head-only warm-up on cached vectors")
+    warmup_epochs: int = setting(6, "epochs of head-only warm-up on cached vectors", low=0)
 
     def __post_init__(self) -> None:
-        require_least(self, warmup_epochs=0)
+        check_bounds(self)
 
 
 @dataclass(frozen=True)
 class Averaging:
     """Stochastic weight averaging (SWA)."""
 
-    from_epoch: int = setting(0, "first epoch, from 0, whose weights enter the average")
-    every_steps: int = setting(100, "steps between two snapshots that enter the average")
+    from_epoch: int = setting(0, "first epoch, from 0, whose weights enter the average", low=0)
+    every_steps: int = setting(100, "steps between two snapshots that enter the average", low=1)
 
     def __post_init__(self) -> None:
-        require_least(self, from_epoch=0, every_steps=1)
+        check_bounds(self)
 
 
 @dataclass(frozen=True)
 class PublishedTraining:
     """What exists for a paper's code, for an ablation or for several machines."""
 
-    epsilon: float = setting(1e-8, "epsilon of AdamW; LightXML and GUDN used 1e-6")
-    accumulate: int = setting(1, "batches per optimizer step (gradient accumulation)")
+    epsilon: float = setting(1e-8, "epsilon of AdamW; LightXML and GUDN used 1e-6", above=0)
+    accumulate: int = setting(1, "batches per optimizer step (gradient accumulation)", low=1)
     validate_every: int | None = setting(
-        None, "steps between validations inside an epoch (None: after each epoch only)"
+        None, "steps between validations inside an epoch (None: after each epoch only)", low=1
     )
     dropout_off_after_validation: bool = setting(
         False, "no dropout from a validation inside an epoch to its end: LightXML's code"
@@ -260,8 +226,7 @@ class PublishedTraining:
     )
 
     def __post_init__(self) -> None:
-        require_positive(self, "epsilon")
-        require_least(self, accumulate=1, validate_every=1)
+        check_bounds(self)
         fraction = self.token_fraction
         require(0 < fraction <= 1, "token_fraction", fraction, "must be above 0 and at most 1")
 
@@ -270,9 +235,9 @@ class PublishedTraining:
 class TrainingConfig:
     """How encoder and output layers are trained."""
 
-    epochs: int = setting(3, "epochs of fine-tuning; 0: the encoder stays as it is")
-    batch_size: int = setting(32, "maximum texts per batch")
-    batch_tokens: int = setting(8192, "maximum tokens per batch, padding included")
+    epochs: int = setting(3, "epochs of fine-tuning; 0: the encoder stays as it is", low=0)
+    batch_size: int = setting(32, "maximum texts per batch", low=1)
+    batch_tokens: int = setting(8192, "maximum tokens per batch, padding included", low=8)
     optimizer: OptimizerConfig = group(OptimizerConfig)
     schedule: ScheduleConfig = group(ScheduleConfig)
     head: HeadConfig = group(HeadConfig)
@@ -284,12 +249,12 @@ class TrainingConfig:
         None, "fraction of the texts held out to choose the best epoch (None: none)"
     )
     metric: Metric = setting("P@5", "validation metric of the best epoch; P@1-10: xbert's mean")
-    patience: int = setting(3, "epochs without improvement before training stops")
-    seed: int = setting(0, "random seed")
+    patience: int = setting(3, "epochs without improvement before training stops", low=1)
+    seed: int = setting(0, "random seed", low=0)
     published: PublishedTraining = group(PublishedTraining)
 
     def __post_init__(self) -> None:
-        require_least(self, epochs=0, batch_size=1, batch_tokens=8, patience=1, seed=0)
+        check_bounds(self)
         share = self.validation
         expected = "must lie between 0 and 1; none: no texts are held out"
         require(share is None or 0 < share < 1, "validation", share, expected)
@@ -317,12 +282,14 @@ class PublishedGuides:
     """What exists for the paper's equations, its code or its ablations."""
 
     feature_weight: float = setting(
-        1.0, "weight of the feature guide: the text vector moves towards its labels' (0: off)"
+        1.0,
+        "weight of the feature guide: the text vector moves towards its labels' (0: off)",
+        low=0,
     )
     link_weight: float = setting(
-        1.0, "weight of the link guide: label texts are classified as their labels (0: off)"
+        1.0, "weight of the link guide: label texts are classified as their labels (0: off)", low=0
     )
-    text_weight: float = setting(1.0, "weight of the classification loss of the texts")
+    text_weight: float = setting(1.0, "weight of the classification loss of the texts", low=0)
     features: Literal["concat", "pooler"] = setting(
         "concat", "vectors that the feature guide compares; pooler: the authors' code"
     )
@@ -332,7 +299,7 @@ class PublishedGuides:
     labels_as: Literal["text", "one_hot"] = setting(
         "text", "labels as label texts; one_hot: a small network instead, the paper's ablation"
     )
-    max_tokens: int = setting(64, "tokens of a label text that are read")
+    max_tokens: int = setting(64, "tokens of a label text that are read", low=8, high=WIDEST)
     order: Literal["fixed", "shuffled"] = setting(
         "fixed", "order of a text's labels in the label text; shuffled: drawn in each epoch"
     )
@@ -341,8 +308,7 @@ class PublishedGuides:
     )
 
     def __post_init__(self) -> None:
-        require_least(self, feature_weight=0, link_weight=0, text_weight=0)
-        require_between(self, max_tokens=(8, WIDEST))
+        check_bounds(self)
 
 
 @dataclass(frozen=True)

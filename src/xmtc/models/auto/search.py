@@ -16,7 +16,7 @@ import numpy as np
 
 from xmtc.core import config as settings
 from xmtc.core.arrays import Csr, Floats, Longs
-from xmtc.core.config import setting
+from xmtc.core.config import check_bounds, setting
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import (
     ConfigError,
@@ -24,7 +24,6 @@ from xmtc.core.errors import (
     StoreError,
     XmtcError,
     memory_errors,
-    require,
 )
 from xmtc.core.interfaces import Model
 from xmtc.core.ranking import Ranking
@@ -76,22 +75,20 @@ TOO_FEW = "linear_tree alone: there are too few texts with labels to compare mod
 class Config:
     """Tries linear models, then neural ones as time allows, and returns the best."""
 
-    minutes: float = setting(30.0, "time limit of the whole search, about")
+    minutes: float = setting(30.0, "time limit of the whole search, about", above=0, below=math.inf)
     metric: Literal["P@1", "P@3", "P@5", "nDCG@5"] = setting("P@5", "metric of the best model")
-    validation: float = setting(0.1, "fraction of the texts held out to compare models")
-    max_validation_texts: int = setting(2000, "held-out texts at most")
-    max_epochs: int = setting(6, "maximum epochs for models that fine-tune their encoder")
-    seed: int = setting(0, "random seed of the split and of samples")
+    validation: float = setting(
+        0.1, "fraction of the texts held out to compare models", above=0, below=1
+    )
+    max_validation_texts: int = setting(2000, "held-out texts at most", low=1)
+    max_epochs: int = setting(6, "maximum epochs for models that fine-tune their encoder", low=1)
+    seed: int = setting(0, "random seed of the split and of samples", low=0)
     overrides: tuple[str, ...] = setting(
         (), "settings of the kinds it tries, e.g. 'lightxml encoder.name=roberta-base'"
     )
 
     def __post_init__(self) -> None:
-        require(0 < self.minutes < math.inf, "minutes", self.minutes, "must be above 0, and finite")
-        require(0 < self.validation < 1, "validation", self.validation, "between 0 and 1")
-        for name in ("max_validation_texts", "max_epochs"):
-            require(getattr(self, name) >= 1, name, getattr(self, name), "must be at least 1")
-        require(self.seed >= 0, "seed", self.seed, "must be 0 or more")
+        check_bounds(self)
         self.kinds  # noqa: B018  (read now, so that a wrong setting is found now)
 
     @cached_property

@@ -18,7 +18,7 @@ import numpy as np
 
 from xmtc.core import config as settings
 from xmtc.core.arrays import Allowed, Array, Bools, Csr, Doubles, Inputs, Ints, count_of
-from xmtc.core.config import setting
+from xmtc.core.config import check_bounds, setting
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import ConfigError, DataError, StoreError, require
 from xmtc.core.interfaces import Model
@@ -53,7 +53,7 @@ class Config:
     weights: tuple[float, ...] | None = setting(
         None, "coefficients of the members, summing to 1 (None: equal, or learned)"
     )
-    depth: int = setting(100, "labels that each member ranks, at least")
+    depth: int = setting(100, "labels that each member ranks, at least", low=1, high=1 << 20)
     missing: Missing = setting(
         "floor", "score of labels a member did not rank: its lowest one; zero: as published"
     )
@@ -65,7 +65,7 @@ class Config:
     )
 
     def __post_init__(self) -> None:
-        require(1 <= self.depth <= 1 << 20, "depth", self.depth, "must lie between 1 and a million")
+        check_bounds(self)
         require(bool(self.members), "members", self.members, "name at least one kind or preset")
         for member in self.members:
             member_config(member)

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from xmtc.core.config import group, setting
-from xmtc.core.errors import require
+from xmtc.core.config import check_bounds, group, setting
 from xmtc.labels.trees import PublishedTree
 from xmtc.linear.forest import WeightType
 from xmtc.linear.nodes import Negatives
@@ -25,18 +24,17 @@ class PublishedIndex:
     weigh_texts: bool = setting(
         True, "PIFA: a text with n labels counts 1/√n, as in the code; False: 1, as in the paper"
     )
-    max_terms: int | None = setting(64, "terms of a PIFA vector at most (None: all)")
+    max_terms: int | None = setting(64, "terms of a PIFA vector at most (None: all)", low=1)
     centres: Literal["unit", "mean"] = setting("unit", "2-means: spherical, or Euclidean (mean)")
     stop: Literal["still", "change", "gain"] = setting(
         "still", "2-means stops when nothing moves, or changes (X-BERT's code), or gains"
     )
-    depth: int | None = setting(None, "2 to this power clusters (None: by max_leaf)")
+    depth: int | None = setting(
+        None, "2 to this power clusters (None: by max_leaf)", low=1, high=30
+    )
 
     def __post_init__(self) -> None:
-        terms = self.max_terms
-        require(terms is None or terms >= 1, "max_terms", terms, "must be at least 1, or none")
-        depth = self.depth
-        require(depth is None or 1 <= depth <= 30, "depth", depth, "must lie between 1 and 30")
+        check_bounds(self)
         PublishedTree(self.stop, self.centres)
 
 
@@ -45,13 +43,12 @@ class LabelIndex:
     """Balanced clusters of labels, by halves of halves."""
 
     TYPE: ClassVar[str] = ""
-    max_leaf: int = setting(100, "labels in a cluster, about; smaller is harder to match")
-    seed: int = setting(0, "random seed of the clusters, e.g. for members of an ensemble")
+    max_leaf: int = setting(100, "labels in a cluster, about; smaller is harder to match", low=1)
+    seed: int = setting(0, "random seed of the clusters, e.g. for members of an ensemble", low=0)
     published: PublishedIndex = group(PublishedIndex)
 
     def __post_init__(self) -> None:
-        require(self.max_leaf >= 1, "max_leaf", self.max_leaf, "must be at least 1")
-        require(self.seed >= 0, "seed", self.seed, "must be 0 or more")
+        check_bounds(self)
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
         """Settings of PIFA, where labels have other vectors."""
@@ -115,27 +112,22 @@ class Config:
         Pretrained, "encoder of the matcher (None: a linear matcher, a tree of classifiers)"
     )
     training: TrainingConfig = group(lambda: TrainingConfig(metric=MEAN_PRECISION))
-    dropout: float = setting(0.1, "dropout of the text vector")
-    beam: int = setting(10, "beam width: clusters whose labels are ranked")
+    dropout: float = setting(0.1, "dropout of the text vector", low=0, below=1)
+    beam: int = setting(10, "beam width: clusters whose labels are ranked", low=1, high=1 << 20)
     text: TfidfConfig = group(TfidfConfig)
-    max_terms: int | None = setting(96, "terms of a text at most, the heaviest (None: all)")
+    max_terms: int | None = setting(96, "terms of a text at most, the heaviest (None: all)", low=1)
     vector_weight: float | None = setting(
-        1.0, "length of the matcher's vector in the ranker; words have 1 (None: words only)"
+        1.0,
+        "length of the matcher's vector in the ranker; words have 1 (None: words only)",
+        above=0,
+        high=1000,
     )
     svm: SvmConfig = group(SvmConfig)
-    path_exponent: float = setting(0.5, "exponent of the cluster's score in a path")
+    path_exponent: float = setting(0.5, "exponent of the cluster's score in a path", low=0, high=1)
     published: PublishedXBert = group(PublishedXBert)
 
     def __post_init__(self) -> None:
-        require(0 <= self.dropout < 1, "dropout", self.dropout, "must lie between 0 and 1")
-        require(1 <= self.beam <= 1 << 20, "beam", self.beam, "must lie between 1 and a million")
-        terms = self.max_terms
-        require(terms is None or terms >= 1, "max_terms", terms, "must be at least 1, or none")
-        weight = self.vector_weight
-        expected = "must be above 0, at most 1000; without vectors: none"
-        require(weight is None or 0 < weight <= 1000, "vector_weight", weight, expected)
-        exponent = self.path_exponent
-        require(0 <= exponent <= 1, "path_exponent", exponent, "must lie between 0 and 1")
+        check_bounds(self)
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
         """Settings of what this combination does not have."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xmtc.core.config import group, setting
+from xmtc.core.config import check_bounds, group, setting
 from xmtc.core.errors import require
 from xmtc.models import linear_tree, one_vs_all
 from xmtc.neural.settings import EncoderConfig, HeadConfig, Pretrained, TrainingConfig
@@ -31,8 +31,7 @@ class LevelConfig:
         sound = bool(shares) and min(shares) >= 0 and sum(shares) > 0
         expected = "expected one number per level, none below 0 and not all 0"
         require(sound, "epoch_shares", shares, expected)
-        for name in ("max_leaf", "max_nodes", "beam"):
-            require(getattr(self, name) >= 1, name, getattr(self, name), "must be at least 1")
+        check_bounds(self)
 
 
 @dataclass(frozen=True)
@@ -47,12 +46,7 @@ class OneVsAllRanker(one_vs_all.Config):
     """One linear classifier per label, with the settings of one_vs_all."""
 
     TYPE: ClassVar[str] = "one_vs_all"
-    max_terms: int | None = setting(96, "terms of a text at most, the heaviest (None: all)")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        terms = self.max_terms
-        require(terms is None or terms >= 1, "max_terms", terms, "must be at least 1, or none")
+    max_terms: int | None = setting(96, "terms of a text at most, the heaviest (None: all)", low=1)
 
     def as_tree(self) -> TreeRanker:
         """Settings of a tree without levels above the labels."""
@@ -71,20 +65,18 @@ class Config:
 
     encoder: EncoderConfig = group(Pretrained, "what reads the texts")
     training: TrainingConfig = group(lambda: TrainingConfig(head=HeadConfig(warmup_epochs=0)))
-    dropout: float = setting(0.1, "dropout of the text vector")
+    dropout: float = setting(0.1, "dropout of the text vector", low=0, below=1)
     levels: LevelConfig = group(LevelConfig)
-    vector_weight: float = setting(0.7, "length of the encoder's vector; that of the words is 1")
-    max_flat_labels: int = setting(5_000, "labels up to which the ranker is one_vs_all by default")
+    vector_weight: float = setting(
+        0.7, "length of the encoder's vector; that of the words is 1", above=0, high=1000
+    )
+    max_flat_labels: int = setting(5_000, "labels up to which the ranker is one_vs_all", low=0)
     ranker: TreeRanker | OneVsAllRanker | None = group(
         None, "ranker: tree or one_vs_all (None: by max_flat_labels, with default settings)"
     )
 
     def __post_init__(self) -> None:
-        require(0 <= self.dropout < 1, "dropout", self.dropout, "must lie between 0 and 1")
-        labels = self.max_flat_labels
-        require(labels >= 0, "max_flat_labels", labels, "must be 0 or more")
-        expected = "must be above 0, at most 1000; without an encoder, train linear_tree"
-        require(0 < self.vector_weight <= 1000, "vector_weight", self.vector_weight, expected)
+        check_bounds(self)
         training = self.training
         epochs = training.head.warmup_epochs
         expected = "must be 0: output layers begin as linear classifiers here"
