@@ -79,6 +79,7 @@ def command(
     All rank the same texts. Intervals and p values are from a paired bootstrap over texts.
     """
     from xmtc import api
+    from xmtc.evaluation.html_report import html_report, label_table, metric_table, summary
 
     _check(models, html_file, overwrite)
     dataset = read(data, split, **reading)
@@ -92,12 +93,20 @@ def command(
         resamples=resamples,
         family=family,
     )
+    shown = [f"{name}@{k}" for name in SHOWN for k in found.measures.ks]
     if html_file:  # first, so that it is there when what reads our output stops early
-        _write(found, html_file, top)
+        Path(html_file).write_text(html_report(found, shown, top), encoding="utf-8")
     if as_json:
         print_json(found.to_dict(top))
     else:
-        _print(found, top)
+        click.echo(f"{summary(found)}\n")
+        for model in found.versus:
+            print_table(*metric_table(found, model, shown))
+            _print_bands(found, model)
+            _print_texts(found, model, top)
+            for title, labels in zip(("gains", "loses"), found.labels(model, top), strict=True):
+                if labels:
+                    print_table(*label_table(labels), f"Labels on which {model} {title} most")
     if html_file:
         click.echo(f"Wrote the report to {html_file}; open it in a browser.", err=as_json)
 
@@ -128,27 +137,6 @@ def _short_names(models: tuple[str, ...]) -> list[str]:
     return list(models)
 
 
-def _write(found: Comparison, path: str, most: int) -> None:
-    from xmtc.evaluation.html_report import html_report
-
-    Path(path).write_text(html_report(found, _shown(found), most), encoding="utf-8")
-
-
-def _shown(found: Comparison) -> list[str]:
-    return [f"{name}@{k}" for name in SHOWN for k in found.measures.ks]
-
-
-def _print(found: Comparison, top: int) -> None:
-    from xmtc.evaluation.html_report import metric_table, summary
-
-    click.echo(f"{summary(found)}\n")
-    for model in found.versus:
-        print_table(*metric_table(found, model, _shown(found)))
-        _print_bands(found, model)
-        _print_texts(found, model, top)
-        _print_labels(found, model, top)
-
-
 def _print_bands(found: Comparison, model: str) -> None:
     from xmtc.evaluation.html_report import side_by_side
 
@@ -156,18 +144,12 @@ def _print_bands(found: Comparison, model: str) -> None:
     first = found.models[0]
     recall = f"R@{found.k}"
     pairs = zip(found.bands[first], found.bands[model], strict=True)
-    rows = [
-        [
-            mine.name,
-            f"{mine.positives:,}",
-            *(
-                side_by_side(mine.recall[recall], other.recall[recall], versus[mine.name])
-                if mine.positives
-                else NOTHING * 4
-            ),
-        ]
-        for mine, other in pairs
-    ]
+    rows = []
+    for band, other in pairs:
+        cells = NOTHING * 4
+        if band.positives:
+            cells = side_by_side(band.recall[recall], other.recall[recall], versus[band.name])
+        rows.append([band.name, f"{band.positives:,}", *cells])
     title = f"Recall among the first {found.k}, by how often training saw the label"
     print_table(["labels", "in the truth", first, model, "difference", "p"], rows, title)
 
@@ -193,13 +175,5 @@ def _print_texts(found: Comparison, model: str, top: int) -> None:
             print_table(columns, rows, f"Only {title} has the first label right", words=4)
 
 
-def _print_labels(found: Comparison, model: str, top: int) -> None:
-    from xmtc.evaluation.html_report import label_table
-
-    for title, labels in zip(("gains", "loses"), found.labels(model, top), strict=True):
-        if labels:
-            print_table(*label_table(labels), f"Labels on which {model} {title} most")
-
-
-def _short(words: str, most: int) -> str:
-    return words if len(words) <= most else f"{words[: most - 3]}..."
+def _short(words: str, length: int) -> str:
+    return words if len(words) <= length else f"{words[: length - 3]}..."

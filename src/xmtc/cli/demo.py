@@ -51,7 +51,7 @@ def command(kinds: tuple[str, ...], as_json: bool) -> None:
     linear_tree, lightxml and their average (of log odds) side by side; ten minutes on two cores.
     lightxml needs `xmtc[neural]`; without it the linear models are shown, in a minute.
     """
-    from xmtc import datasets
+    from xmtc import api, datasets
     from xmtc.core import progress
 
     if not as_json:
@@ -71,14 +71,21 @@ def command(kinds: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         print_json(results)
         return
-    _print_results(results)
+    columns = list(next(iter(results.values())))
+    rows = [
+        [kind, *(f"{values[name]:.{DIGITS.get(name, 2)}f}" for name in columns)]
+        for kind, values in results.items()
+    ]
+    print_table(["model", *columns], rows, "Test set, percent; all cores")
     if chosen != (kinds or KINDS):
         click.echo(
             "To see lightxml too, which reads with a pretrained encoder, and the average "
             "with linear_tree: pip install 'xmtc[neural]'\n"
         )
     best = max(tried, key=lambda each: results[each.name]["P@1"])
-    _print_examples(best.name, best.model)
+    for text, named in zip(EXAMPLES, api.predict(best.model, EXAMPLES, k=5), strict=True):
+        rows = [[label, f"{score:.3f}"] for label, score in named]
+        print_table([text, "score"], rows, f"{best.name} suggests")
     click.echo("Next: put .venv/bin on your path (source .venv/bin/activate), then: xmtc --help")
 
 
@@ -150,21 +157,3 @@ def _figures(tried: DemoRow, test: Any) -> dict[str, float]:
         "ms/text": round(tried.ranked / len(test) * 1e3, 3),
         "MB": round(size / 1e6, 1),
     }
-
-
-def _print_results(results: dict[str, dict[str, float]]) -> None:
-    columns = list(next(iter(results.values())))
-    rows = [
-        [kind, *(f"{values[name]:.{DIGITS.get(name, 2)}f}" for name in columns)]
-        for kind, values in results.items()
-    ]
-    print_table(["model", *columns], rows, "Test set, percent; all cores")
-
-
-def _print_examples(name: str, model: Any) -> None:
-    from xmtc import api
-
-    for text, named in zip(EXAMPLES, api.predict(model, EXAMPLES, k=5), strict=True):
-        print_table(
-            [text, "score"], [[label, f"{score:.3f}"] for label, score in named], f"{name} suggests"
-        )

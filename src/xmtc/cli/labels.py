@@ -40,9 +40,8 @@ def add(
 
     TEXTS is a file of {"label": ..., "text": ...} lines, or of lines name<TAB>text (.tsv).
     """
-    from xmtc import api
+    from xmtc import add_labels, api
     from xmtc.core import store
-    from xmtc.models.update import add_labels
 
     if not examples and not texts:
         raise ConfigError("say where the new labels are: --examples FILE, --texts FILE, or both.")
@@ -61,9 +60,8 @@ def add(
 @json_option
 def remove(model: str, names: tuple[str, ...], out: str, overwrite: bool, as_json: bool) -> None:
     """Remove the labels NAMES from MODEL."""
-    from xmtc import api
+    from xmtc import api, remove_labels
     from xmtc.core import store
-    from xmtc.models.update import remove_labels
 
     store.check_target(out, overwrite)
     loaded = api.load(model)

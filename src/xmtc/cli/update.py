@@ -44,9 +44,8 @@ def command(
     The vocabulary and the tree stay; new labels are added. A model holds no texts, so its training
     data is read again from where it was.
     """
-    from xmtc import api
+    from xmtc import api, update
     from xmtc.core import store
-    from xmtc.models.update import update
 
     loaded = api.load(model)
     store.check_target(out, overwrite)
