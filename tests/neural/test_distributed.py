@@ -68,7 +68,12 @@ def started(folder, settings, processes, chunk=0, kill_at=-1):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(processes)}
+    common = {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "WORLD_SIZE": str(processes),
+        "XMTC_CHECKPOINT_SECONDS": "0",
+    }
     children = [
         subprocess.Popen(
             command, env={**os.environ, **common, "RANK": str(rank)}, stdout=subprocess.PIPE
