@@ -136,7 +136,7 @@ class Experiment:
     systems: Mapping[str, System]
     claims: tuple[Claim, ...] = ()
     repeats: int = 1
-    remarks: tuple[str, ...] = ()  # what a reader must know to judge the figures
+    remarks: tuple[str, ...] = ()  # what a reader must know to read the figures
     systems_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # else all of them
     record_each_cell: bool = False  # else one record per run
 

@@ -27,7 +27,7 @@ OOM = "OOM"  # what a cell says that ran out of memory
 
 
 class Killed(BenchmarkError):
-    """A process ended that nobody here stopped: mostly there was no memory left."""
+    """A process died by itself: usually for lack of memory."""
 
 
 class TooSlow(BenchmarkError):

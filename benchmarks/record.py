@@ -1,4 +1,4 @@
-"""Records: a run's figures with all that is needed to judge them and to run it again.
+"""Records: a run's figures with all that is needed to read them and to run it again.
 
 One line of JSON per run in `records/EXPERIMENT.jsonl`, only ever appended. A record names data
 sets, never a folder of the machine.

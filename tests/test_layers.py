@@ -1,4 +1,4 @@
-"""Imports point down only: a room may use the rooms below it, never those beside or above."""
+"""Imports point down only: a room may use the rooms below it, never those next to it or above."""
 
 from __future__ import annotations
 

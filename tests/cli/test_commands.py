@@ -234,8 +234,17 @@ def test_compare_says_who_is_better_and_where(capfd, folder, tmp_path):
     page = tmp_path / "report.html"
     code, output, errors = xmtc(capfd, *asked, "--html", page)
     assert (code, errors) == (0, "")
-    for said in ("200 texts", "P@5", "PSP@3", "difference", "head", "tail", "gains most", "both"):
-        assert said in output
+    for expected in (
+        "200 texts",
+        "P@5",
+        "PSP@3",
+        "difference",
+        "head",
+        "tail",
+        "gains most",
+        "both",
+    ):
+        assert expected in output
     assert "open it in a browser" in output
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert re.search(r"unseen +0 +– +– +– +–", output)
@@ -391,7 +400,7 @@ def test_what_predict_and_evaluate_cannot_use_is_said(capfd, folder, tmp_path):
     (tmp_path / "xc" / "Yf.txt").write_text("label 0000\n")
     (tmp_path / "foreign.jsonl").write_text('{"text": "sign1a", "labels": ["x", "y"]}\n')
     (tmp_path / "bare.jsonl").write_text('{"text": "sign1a", "labels": []}\n')
-    for arguments, wanted, said in (
+    for arguments, wanted, expected in (
         (["predict", model, tmp_path / "t.txt", "--text", "sign1a"], 2, "--text, not both"),
         (["predict", model, tmp_path], 1, "is a folder"),
         (["predict", tmp_path / "t.txt"], 1, "not a model folder: it is a file"),
@@ -401,7 +410,7 @@ def test_what_predict_and_evaluate_cannot_use_is_said(capfd, folder, tmp_path):
     ):
         code, output, errors = xmtc(capfd, *arguments)
         assert (code, output) == (wanted, "")
-        assert said in errors
+        assert expected in errors
 
 
 def test_bytes_that_are_not_text_are_bad_lines_too(folder, tmp_path):
@@ -475,7 +484,7 @@ def test_doctor_counts_no_words_of_features_and_misses_labels(capfd, tmp_path):
 
 @pytest.fixture
 def tree(capfd, folder, tmp_path):
-    """A linear_tree in `tmp_path`, its training data and texts with a new label beside it."""
+    """A linear_tree in `tmp_path`, its training data and texts with a new label next to it."""
     (tmp_path / "trn.jsonl").write_text((folder / "trn.jsonl").read_text())
     (tmp_path / "more.jsonl").write_text('{"text": "zebra stripes", "labels": ["zebra"]}\n')
     train = ["train", "linear_tree", tmp_path / "trn.jsonl", "--out", tmp_path / "tree"]
@@ -499,19 +508,19 @@ def test_update_finds_the_training_data_again_and_again(capfd, tree):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "expected"),
     [
         (lambda file: file.rename(file.with_name("moved.jsonl")), "which does not exist"),
         (lambda file: file.write_text(file.read_text() * 2), "now has 400 texts"),
         (lambda file: file.write_text(file.read_text().replace("sign", "sigh")), "other content"),
     ],
 )
-def test_update_says_what_became_of_the_training_data(capfd, folder, tree, change, said):
+def test_update_says_what_became_of_the_training_data(capfd, folder, tree, change, expected):
     change(tree / "trn.jsonl")
     command = ["update", tree / "tree", tree / "more.jsonl", "--out", tree / "wider"]
     code, _, errors = xmtc(capfd, *command)
     assert code == 1
-    assert said in errors
+    assert expected in errors
     assert "200 texts" in errors
     assert "--train" in errors
     assert xmtc(capfd, *command, "--train", folder / "trn.jsonl")[0] == 0
@@ -740,8 +749,8 @@ def test_a_neural_training_leaves_its_log_and_curves_next_to_the_model(capfd, fo
     out = tmp_path / "neural"
     train = ["train", "lightxml", folder / "trn.jsonl", "--out", out, *QUICK_NEURAL]
     assert xmtc(capfd, *train)[0] == 0
-    kept = {path.name for path in Path(f"{out}.run").iterdir()}
-    assert kept == {
+    names = {path.name for path in Path(f"{out}.run").iterdir()}
+    assert names == {
         "log.jsonl",
         "curves.svg",
         "head",

@@ -1,4 +1,4 @@
-"""Settings travel through dicts, JSON, TOML and command lines, and refuse what makes no sense."""
+"""Settings survive dicts, JSON, TOML and command lines, and refuse what makes no sense."""
 
 import dataclasses
 import json

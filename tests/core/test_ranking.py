@@ -36,12 +36,12 @@ def test_the_top_is_the_beginning_padded_when_short(ranking, k):
 
 @given(rankings(), st.floats(-5, 5, width=32) | st.just(np.inf) | st.just(-np.inf))
 def test_a_threshold_keeps_exactly_the_labels_that_reach_it(ranking, threshold):
-    kept = ranking.above(threshold)
-    assert kept.labels.shape == ranking.labels.shape
-    for before, after in zip(ranking.named(NAMES), kept.named(NAMES), strict=True):
+    above = ranking.above(threshold)
+    assert above.labels.shape == ranking.labels.shape
+    for before, after in zip(ranking.named(NAMES), above.named(NAMES), strict=True):
         assert after == [(name, score) for name, score in before if score >= threshold]
-    assert ((kept.labels == NO_LABEL) == (kept.scores == -np.inf)).all()
-    assert (kept.labels.dtype, kept.scores.dtype) == (np.int32, np.float32)
+    assert ((above.labels == NO_LABEL) == (above.scores == -np.inf)).all()
+    assert (above.labels.dtype, above.scores.dtype) == (np.int32, np.float32)
 
 
 @given(rankings())

@@ -590,7 +590,7 @@ RANKED = {
     ),
 }
 
-JUDGE = """
+LOADER = """
 import json, sys
 import numpy as np, scipy.sparse as sp
 import xmtc
@@ -629,16 +629,18 @@ def verdicts(originals, tmp_path_factory):
         forge(folder)
         folders[name] = str(folder)
     orders = "".join(json.dumps([folder, TEXTS]) + "\n" for folder in folders.values())
-    judge = subprocess.run(
-        [sys.executable, "-c", JUDGE],
+    loader = subprocess.run(
+        [sys.executable, "-c", LOADER],
         input=orders,
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
-    found = [json.loads(line) for line in judge.stdout.splitlines()]
-    found += [f"the process died: {judge.returncode} {judge.stderr}"] * (len(folders) - len(found))
+    found = [json.loads(line) for line in loader.stdout.splitlines()]
+    found += [f"the process died: {loader.returncode} {loader.stderr}"] * (
+        len(folders) - len(found)
+    )
     return dict(zip(folders, found, strict=True))
 
 

@@ -149,12 +149,12 @@ def test_expanding_nodes_lists_their_children_in_order(problem, data):
     tree, _, encoded = problem
     for level, children in enumerate(tree.children):
         above = 1 if level == 0 else len(tree.parents[level - 1])
-        kept = np.array(
+        nodes = np.array(
             [data.draw(st.permutations([*range(above), -1])) for _ in encoded], np.int32
         ).reshape(len(encoded), above + 1)
-        scores = kept.astype(np.float32) / 7
-        candidates, parent_scores = expand(children.start, children.nodes, kept, scores)
-        for text, row in enumerate(kept):
+        scores = nodes.astype(np.float32) / 7
+        candidates, parent_scores = expand(children.start, children.nodes, nodes, scores)
+        for text, row in enumerate(nodes):
             expected = [
                 (child, np.float32(node) / np.float32(7))
                 for node in row
@@ -166,8 +166,8 @@ def test_expanding_nodes_lists_their_children_in_order(problem, data):
             assert found == expected + [(-1, 0)] * (width - len(expected))
 
 
-@pytest.mark.parametrize("kept", [[[2]], [[0, 5]]])
-def test_expanding_a_node_that_is_not_there_is_an_error(kept):
-    kept = np.array(kept, np.int32)
+@pytest.mark.parametrize("nodes", [[[2]], [[0, 5]]])
+def test_expanding_a_node_that_is_not_there_is_an_error(nodes):
+    nodes = np.array(nodes, np.int32)
     with pytest.raises(ValueError, match="of 2 nodes"):
-        expand(np.array([0, 1, 2]), np.array([0, 1], np.int32), kept, kept.astype(np.float32))
+        expand(np.array([0, 1, 2]), np.array([0, 1], np.int32), nodes, nodes.astype(np.float32))

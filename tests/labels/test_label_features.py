@@ -33,10 +33,10 @@ def test_the_heaviest_terms_remain_and_of_equals_the_first(seed, terms):
     features = as_csr(rng.integers(0, 4, (12, 7)).astype(np.float32))
     relevant = as_csr((rng.random((12, 9)) < 0.3).astype(np.float32))
     sums = (relevant.T @ features).toarray()
-    kept = np.argsort(np.argsort(-sums, axis=1, kind="stable"), axis=1) < terms
-    lengths = np.linalg.norm(sums * kept, axis=1, keepdims=True)
+    largest = np.argsort(np.argsort(-sums, axis=1, kind="stable"), axis=1) < terms
+    lengths = np.linalg.norm(sums * largest, axis=1, keepdims=True)
     found = label_features.pifa(features, relevant, max_terms=terms).toarray()
-    assert found == pytest.approx(sums * kept / np.maximum(lengths, 1e-9), abs=1e-5)
+    assert found == pytest.approx(sums * largest / np.maximum(lengths, 1e-9), abs=1e-5)
 
 
 def test_texts_with_many_labels_count_less_when_weighed():
@@ -63,8 +63,8 @@ def test_joint_gives_both_parts_equal_weight():
 def test_label_texts_are_read_like_texts():
     encoder, _ = tfidf.learn(["olive oil", "fish quota"], tfidf.TfidfConfig())
     space = xmtc.LabelSpace(("oil", "x1"), ("", "fish and fish"))
-    said = label_features.from_text(space, encoder).toarray()
-    assert np.argmax(said, axis=1).tolist() == [
+    vectors = label_features.from_text(space, encoder).toarray()
+    assert np.argmax(vectors, axis=1).tolist() == [
         np.argmax(encoder.encode([word]).toarray()) for word in ("oil", "fish")
     ]
 
@@ -101,12 +101,12 @@ def test_pifa_of_dense_vectors_is_pifa(weigh):
 
 
 def test_a_label_without_texts_has_a_zero_vector_of_vectors_too():
-    nobody = as_csr(np.array([[1, 0], [1, 0], [0, 0], [0, 0]]))
-    assert (label_features.pifa_of_vectors(FEATURES.toarray(), nobody).toarray()[1] == 0).all()
+    relevant = as_csr(np.array([[1, 0], [1, 0], [0, 0], [0, 0]]))
+    assert (label_features.pifa_of_vectors(FEATURES.toarray(), relevant).toarray()[1] == 0).all()
 
 
 def test_label_texts_are_cleaned_to_words():
     names = ("olive_oil", "caf%C3%A9 [Paris]; 'bar'", "...", "plain")
-    cleaned = label_features.cleaned(xmtc.LabelSpace(names, ("", "", "", "said, so")))
-    assert cleaned.texts == ("olive oil", "café Paris bar", "<unk>", "said so")
+    cleaned = label_features.cleaned(xmtc.LabelSpace(names, ("", "", "", "so, so")))
+    assert cleaned.texts == ("olive oil", "café Paris bar", "<unk>", "so so")
     assert cleaned.names == names

@@ -53,11 +53,11 @@ def random_forest(seed, labels=40, arity=3):
         for count in np.diff(children.start):
             dense = rng.normal(size=(FEATURES, count)) * (rng.random((FEATURES, count)) < 0.3)
             rows, siblings = np.nonzero(dense)
-            kept, counts = np.unique(rows, return_counts=True)
+            columns, counts = np.unique(rows, return_counts=True)
             starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
             chunks.append(
                 Chunk(
-                    kept.astype(np.int32),
+                    columns.astype(np.int32),
                     starts,
                     siblings.astype(np.int32),
                     dense[rows, siblings].astype(np.float32),

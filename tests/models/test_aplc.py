@@ -53,7 +53,7 @@ def test_labels_are_sorted_by_frequency_and_mapped_back():
             "training": training(warmup_epochs=0),
         },
     ],
-    ids=["three clusters", "cuts", "paper", "hidden", "one cluster", "from chance"],
+    ids=["three clusters", "cuts", "paper", "hidden", "one cluster", "random biases"],
 )
 def test_every_way_to_train_finds_the_planted_labels(changes, tmp_path):
     model = xmtc.train("aplc", planted(), quick(**changes))

@@ -62,7 +62,7 @@ def test_a_model_that_does_not_read_cannot_explain():
     assert "lightxml" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["", "nobody wrote this"])
+@pytest.mark.parametrize("text", ["", "unknown words only"])
 def test_the_command_says_so_when_no_word_is_known(model, tmp_path, capsys, text):
     xmtc.save(model, tmp_path / "model")
     assert run(["explain", str(tmp_path / "model"), text, "-k", "1"]) == 0

@@ -85,7 +85,7 @@ LABEL_TEXTS = label_texts(DATA.labels)
 
 
 def guided(tmp_path, guides=None, encoder=None, head=None, relevant=None, config=None):
-    """A task on a tiny encoder without chance, its head and the encoder."""
+    """A task on a tiny encoder without dropout, its head and the encoder."""
     settings = Pretrained(
         tiny_bert(), max_tokens=32, **{"trainable_layers": None, **(encoder or {})}
     )
@@ -155,7 +155,7 @@ def test_the_loss_is_the_sum_of_three_read_one_by_one(guides, encoder, tmp_path)
 
 @pytest.mark.parametrize("mean", [False, True])
 def test_the_papers_distance_beside_a_sum_and_beside_a_mean(mean, tmp_path):
-    """The loop divides by three texts. Equation 2 stands beside a mean as it is; beside a sum that
+    """The loop divides by three texts. Equation 2 is added to a mean as it is; to a sum that
     the paper does not divide, it is divided too."""
     only = {"text_weight": 0.0, "link_weight": 0.0}
     found = []

@@ -128,7 +128,7 @@ def test_settings_that_use_no_validation_data_are_named_in_a_warning(kind, how, 
     ("validation", "message"),
     [
         (
-            lambda: xmtc.Dataset.of(["a"], [["nobody knows it"]]),
+            lambda: xmtc.Dataset.of(["a"], [["unknown label"]]),
             "the validation data has no label of the training data",
         ),
         (lambda: planted(texts=20, labels=8).texts, "validation: expected a Dataset, got list"),
