@@ -18,6 +18,7 @@ from xmtc.core.arrays import Allowed, Csr, Floats, Inputs, Ints, as_csr, csr, la
 from xmtc.core.config import check_bounds, group, setting
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
+from xmtc.core.interfaces import model_repr
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
@@ -124,8 +125,7 @@ class Aplc:
     trained_on: TrainedOn
     kind: str = KIND
 
-    def __repr__(self) -> str:
-        return f"{self.kind}({len(self.labels):,} labels, {self.trained_on.texts:,} texts)"
+    __repr__ = model_repr
 
     def encode(self, inputs: Inputs) -> Floats:
         """(texts, dim) what the scorer reads."""

@@ -21,6 +21,7 @@ from xmtc.core.arrays import Allowed, Array, Csr, Inputs, Ints, row_of_each_entr
 from xmtc.core.config import check_bounds, group, setting
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
+from xmtc.core.interfaces import model_repr
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.progress import track
@@ -132,8 +133,7 @@ class LabelAttention:
     trained_on: TrainedOn
     kind: str = KIND
 
-    def __repr__(self) -> str:
-        return f"{self.kind}({len(self.labels):,} labels, {self.trained_on.texts:,} texts)"
+    __repr__ = model_repr
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
         """The k best labels: those of the best clusters, by the product of all probabilities."""

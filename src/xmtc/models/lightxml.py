@@ -17,6 +17,7 @@ from xmtc.core import config as settings
 from xmtc.core.arrays import Allowed, Array, Floats, Inputs, label_counts
 from xmtc.core.config import check_bounds, group, setting
 from xmtc.core.dataset import Dataset, TrainedOn
+from xmtc.core.interfaces import model_repr
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
@@ -104,8 +105,7 @@ class LightXML:
     trained_on: TrainedOn
     kind: str = KIND
 
-    def __repr__(self) -> str:
-        return f"{self.kind}({len(self.labels):,} labels, {self.trained_on.texts:,} texts)"
+    __repr__ = model_repr
 
     def encode(self, inputs: Inputs) -> Floats:
         """(texts, dim) what the scorers read."""

@@ -16,6 +16,7 @@ from xmtc.core.arrays import Allowed, Array, Csr, Inputs, as_csr, label_counts
 from xmtc.core.config import check_bounds, group, setting
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
+from xmtc.core.interfaces import model_repr
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
@@ -123,8 +124,7 @@ class LinearTree:
     max_terms: int | None  # of a text, the heaviest; at most as many as in training
     kind: str = KIND
 
-    def __repr__(self) -> str:
-        return f"{self.kind}({len(self.labels):,} labels, {self.trained_on.texts:,} texts)"
+    __repr__ = model_repr
 
     def encode(self, inputs: Inputs) -> Csr:
         """(texts, features) what the trees read."""

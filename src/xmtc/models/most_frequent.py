@@ -9,6 +9,7 @@ import numpy as np
 
 from xmtc.core.arrays import Allowed, Inputs, count_of
 from xmtc.core.dataset import Dataset, TrainedOn
+from xmtc.core.interfaces import model_repr
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts
 from xmtc.core.ranking import Ranking
@@ -32,8 +33,7 @@ class MostFrequent:
     trained_on: TrainedOn
     kind: str = KIND
 
-    def __repr__(self) -> str:
-        return f"{self.kind}({len(self.labels):,} labels, {self.trained_on.texts:,} texts)"
+    __repr__ = model_repr
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
         """The same k labels for every text."""

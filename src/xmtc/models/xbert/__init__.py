@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from xmtc.core import config as settings
 from xmtc.core.arrays import Allowed, Array, Csr, Floats, Inputs, as_csr
 from xmtc.core.dataset import Dataset, TrainedOn
+from xmtc.core.interfaces import model_repr
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
@@ -61,8 +62,7 @@ class XBert:
     trained_on: TrainedOn
     kind: str = KIND
 
-    def __repr__(self) -> str:
-        return f"{self.kind}({len(self.labels):,} labels, {self.trained_on.texts:,} texts)"
+    __repr__ = model_repr
 
     def encode(self, inputs: Inputs) -> tuple[Csr, Floats | None]:
         """(texts, features) words, and (texts, dim) vectors where the matcher has an encoder."""

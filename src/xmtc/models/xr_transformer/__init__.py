@@ -17,6 +17,7 @@ import numpy as np
 from xmtc.core import config as settings
 from xmtc.core.arrays import Allowed, Csr, Floats, Inputs, unit_rows
 from xmtc.core.dataset import Dataset, TrainedOn
+from xmtc.core.interfaces import model_repr
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts, from_untrusted
 from xmtc.core.ranking import Ranking
@@ -58,8 +59,7 @@ class XRTransformer:
     trained_on: TrainedOn
     kind: str = KIND
 
-    def __repr__(self) -> str:
-        return f"{self.kind}({len(self.labels):,} labels, {self.trained_on.texts:,} texts)"
+    __repr__ = model_repr
 
     def encode(self, inputs: Inputs) -> Csr:
         """(texts, words + dim) what the classifiers read."""
