@@ -11,8 +11,8 @@ from xmtc.core.errors import ConfigError, DataError, did_you_mean
 from xmtc.data.bad_lines import BadLines
 from xmtc.data.formats.file_formats import FILE_FORMATS, read_file
 from xmtc.data.formats.folders import FOLDERS, folder_layout, read_folder
-from xmtc.data.formats.parquet import parquet_texts
-from xmtc.data.formats.table import table_texts
+from xmtc.data.formats.parquet import parquet_rows
+from xmtc.data.formats.table import table_rows
 from xmtc.data.lines import data_path
 from xmtc.data.options import LabelTexts, ReadOptions
 
@@ -76,19 +76,18 @@ def _read(path: Path, options: ReadOptions) -> Dataset:
         if name is not None and not layouts:
             raise _no_format(name, "folder", [layout.name for layout in FOLDERS])
         return read_folder(path, folder_layout(path, layouts), options)
-    if name is None:
-        return read_file(path, options)
-    if name not in FILE_FORMATS:
+    if name is not None and name not in FILE_FORMATS:
         raise _no_format(name, "file", FILE_FORMATS)
-    return FILE_FORMATS[name](path, options)
+    return read_file(path, options)
 
 
 def read_texts(path: str | Path, text_column: str | None = None) -> Iterator[str]:
     """The texts of a table, in order: what is to be tagged need not have labels."""
     path = Path(path)
     bad = BadLines(strict=True, advice="Fix the row.")
-    read = parquet_texts if data_path(path).suffix in (".parquet", ".pq") else table_texts
-    return read(path, text_column, bad)
+    read = parquet_rows if data_path(path).suffix in (".parquet", ".pq") else table_rows
+    rows = read(path, ReadOptions(text_column=text_column, bad=bad), labelled=False)
+    return (text for text, _ in rows)
 
 
 def is_table(path: str | Path) -> bool:

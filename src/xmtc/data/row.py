@@ -26,29 +26,27 @@ class Columns(NamedTuple):
     """Which fields or columns of a row are read."""
 
     texts: tuple[str, ...]  # several are one text, with a space between
-    labels: str
+    labels: str | None  # None: rows to tag
 
 
-def columns_of(names: Collection[str], reading: Reading, path: object = None) -> Columns:
+def columns_of(
+    names: Collection[str], reading: Reading, path: object = None, labelled: bool = True
+) -> Columns:
     """The columns asked for, or else those with the usual names.
 
     path: of a table, which cannot be read without them; None: of one row that can be skipped.
+    labelled: whether labels are needed; rows to tag have none.
     """
+    asked = reading.text_column
+    texts = usual_text_columns(names) if asked is None else (asked,) if asked in names else ()
+    if not texts:
+        raise _no_column(asked or "text", names, "text_column=...", path)
     asked = reading.label_column
-    texts = text_columns(names, reading.text_column, path)
     label = asked if asked in names else None if asked else usual_label_column(names)
-    if label is None:
+    if labelled and label is None:
         advice = "label_column=...; a text without labels has an empty list or cell there."
         raise _no_column(asked or "labels", names, advice, path)
-    return Columns(texts, label)
-
-
-def text_columns(names: Collection[str], asked: str | None, path: object) -> tuple[str, ...]:
-    """The column asked for, or else those with the usual names."""
-    found = usual_text_columns(names) if asked is None else (asked,) if asked in names else ()
-    if not found:
-        raise _no_column(asked or "text", names, "text_column=...", path)
-    return found
+    return Columns(texts, label if labelled else None)
 
 
 def usual_text_columns(names: Collection[str]) -> tuple[str, ...]:
@@ -166,6 +164,6 @@ def text_row(line: bytes, text_column: str | None = None) -> dict[str, Any]:
         raise ValueError(f"it has {constant}")
 
     row = parse_json(text, parse_constant=refuse)
-    columns = text_columns(row, text_column, None)
+    columns = columns_of(row, Reading(text_column=text_column), labelled=False)
     ids = {name: row[name] for name in ("id", "uid") if name in row}
-    return {**ids, "text": text_of(row, columns)}
+    return {**ids, "text": text_of(row, columns.texts)}

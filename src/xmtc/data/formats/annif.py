@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from xmtc.core.dataset import Dataset
 from xmtc.data.bad_lines import BadLine, excerpt
-from xmtc.data.label_space import dataset_of_rows
-from xmtc.data.lines import parsed_lines
-from xmtc.data.options import ReadOptions
+from xmtc.data.builder import Name
 from xmtc.data.row import uris
-
-
-def read_annif(path: Path, options: ReadOptions) -> Dataset:
-    """One text per line; labels are called by their URIs."""
-    return dataset_of_rows(parsed_lines(path, _text_and_uris, options.bad), path, options)
 
 
 def is_annif(lines: list[str]) -> bool:
@@ -23,9 +13,10 @@ def is_annif(lines: list[str]) -> bool:
     return line.count("\t") == 1 and bool(uris(line.partition("\t")[2]))
 
 
-def _text_and_uris(line: str) -> tuple[str, list[str]]:
+def annif_row(line: str) -> tuple[str, list[Name]]:
+    """(text, URIs of its labels)"""
     text, tab, cell = line.partition("\t")
     names = uris(cell)
     if not tab or (cell.strip() and not names):
         raise BadLine(f"{excerpt(line)} is not text<TAB><uri> <uri>.")
-    return text.strip(), names
+    return text.strip(), [*names]

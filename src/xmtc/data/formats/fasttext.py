@@ -7,19 +7,12 @@ from pathlib import Path
 
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import DataError
+from xmtc.data.builder import Name
 from xmtc.data.formats.jsonl import named_rows, open_for_writing
-from xmtc.data.label_space import dataset_of_rows
-from xmtc.data.lines import parsed_lines
-from xmtc.data.options import ReadOptions
 
 # As in fastText, only the white space of ASCII ends a word.
 _LABEL = re.compile(r"(?<!\S)__label__(\S+)\s*", re.ASCII)
 _SPACE = re.compile(r"\s", re.ASCII)
-
-
-def read_fasttext(path: Path, options: ReadOptions) -> Dataset:
-    """One text per line; a line without a label is a text without labels."""
-    return dataset_of_rows(parsed_lines(path, _text_and_labels, options.bad), path, options)
 
 
 def is_fasttext(lines: list[str]) -> bool:
@@ -27,7 +20,8 @@ def is_fasttext(lines: list[str]) -> bool:
     return any(_LABEL.match(line) for line in lines)
 
 
-def _text_and_labels(line: str) -> tuple[str, list[str]]:
+def fasttext_row(line: str) -> tuple[str, list[Name]]:
+    """(text, labels); a line without a label is a text without labels."""
     if "__label__" not in line:
         return line.strip(), []
     return _LABEL.sub("", line).strip(), _LABEL.findall(line)

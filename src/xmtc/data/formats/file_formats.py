@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import DataError
-from xmtc.data.formats.annif import is_annif, read_annif
-from xmtc.data.formats.fasttext import is_fasttext, read_fasttext
-from xmtc.data.formats.jsonl import read_jsonl
-from xmtc.data.formats.parquet import read_parquet
-from xmtc.data.formats.table import read_table
+from xmtc.data.builder import Name
+from xmtc.data.formats.annif import annif_row, is_annif
+from xmtc.data.formats.fasttext import fasttext_row, is_fasttext
+from xmtc.data.formats.jsonl import jsonl_rows
+from xmtc.data.formats.parquet import parquet_rows
+from xmtc.data.formats.table import table_rows
 from xmtc.data.formats.xc import is_xc, read_xc
 from xmtc.data.formats.xc_split import read_split, split_files
-from xmtc.data.lines import data_path, first_lines
+from xmtc.data.label_space import dataset_of_rows
+from xmtc.data.lines import data_path, first_lines, parsed_lines
 from xmtc.data.options import ReadOptions
 
-FILE_FORMATS: dict[str, Callable[[Path, ReadOptions], Dataset]] = {
-    "jsonl": read_jsonl,
-    "csv": read_table,
-    "tsv": read_table,
-    "parquet": read_parquet,
-    "xc": read_xc,
-    "xc_split": read_split,
-    "fasttext": read_fasttext,
-    "annif": read_annif,
+Rows: TypeAlias = Iterator[tuple[str, list[Name]]]  # (text, labels)
+
+LINE_FORMATS = {"fasttext": fasttext_row, "annif": annif_row}
+ROW_FORMATS: dict[str, Callable[[Path, ReadOptions], Rows]] = {
+    "jsonl": jsonl_rows,
+    "csv": table_rows,
+    "tsv": table_rows,
+    "parquet": parquet_rows,
 }
+FEATURE_FORMATS = {"xc": read_xc, "xc_split": read_split}
+FILE_FORMATS = (*ROW_FORMATS, *FEATURE_FORMATS, *LINE_FORMATS)
 FORMAT_OF_ENDING = {
     ".jsonl": "jsonl",
     ".json": "jsonl",
@@ -38,8 +42,15 @@ FORMAT_OF_ENDING = {
 
 
 def read_file(path: Path, options: ReadOptions) -> Dataset:
-    """A file in the format that its name or its first lines show."""
-    return FILE_FORMATS[file_format(path)](path, options)
+    """A file in the format given, or else in the one that its name or its first lines show."""
+    name = options.format if options.format in FILE_FORMATS else file_format(path)
+    if name in FEATURE_FORMATS:
+        return FEATURE_FORMATS[name](path, options)
+    if name in LINE_FORMATS:
+        rows = parsed_lines(path, LINE_FORMATS[name], options.bad)
+    else:
+        rows = ROW_FORMATS[name](path, options)
+    return dataset_of_rows(rows, path, options)
 
 
 def file_format(path: Path) -> str:

@@ -11,23 +11,18 @@ from typing import IO, Any
 
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import DataError
+from xmtc.core.files import written
 from xmtc.core.provenance import Reading
 from xmtc.data.bad_lines import BadLine, excerpt
 from xmtc.data.builder import Name
 from xmtc.data.json_list import is_json_list, parsed_items
-from xmtc.data.label_space import dataset_of_rows
 from xmtc.data.lines import parsed_lines
 from xmtc.data.options import ReadOptions
 from xmtc.data.row import Columns, columns_of, labels_of, parse_json, text_of
 
 
-def read_jsonl(path: Path, options: ReadOptions) -> Dataset:
-    """A file of JSON objects, one per line or as one list."""
-    return dataset_of_rows(jsonl_rows(path, options), path, options)
-
-
 def jsonl_rows(path: Path, options: ReadOptions) -> Iterator[tuple[str, list[Name]]]:
-    """(text, labels) of each row of a file."""
+    """(text, labels) of each JSON object, one per line or all in one list."""
     parser = _Parser(options)
     if is_json_list(path):
         return parsed_items(path, parser.item, options.bad)
@@ -40,7 +35,7 @@ class _Parser:
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
         self.fields: list[str] | None = None  # those of the row before
-        self.columns = Columns((), "")
+        self.columns = Columns((), None)
 
     def line(self, line: str) -> tuple[str, list[Name]]:
         text, names = self.row(parse_json(line))
@@ -96,8 +91,8 @@ def named_rows(dataset: Dataset) -> Iterator[tuple[str, list[str]]]:
 
 @contextmanager
 def open_for_writing(path: Path) -> Iterator[IO[bytes]]:
-    """A plain or packed file; the same content always gives the same bytes."""
-    with path.open("wb") as file:
+    """A plain or packed file, whole or not at all; the same content gives the same bytes."""
+    with written(path) as draft, draft.open("wb") as file:
         if path.suffix == ".gz":
             with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
                 yield packed  # type: ignore[misc]

@@ -16,52 +16,39 @@ from xmtc.core.errors import DataError
 from xmtc.data.bad_lines import BadLine, BadLines, excerpt
 from xmtc.data.builder import Name
 from xmtc.data.formats.jsonl import named_rows, open_for_writing
-from xmtc.data.label_space import dataset_of_rows
 from xmtc.data.lines import data_path, decode, first_lines, parsed_rows, read_lines
 from xmtc.data.options import ReadOptions
-from xmtc.data.row import columns_of, find_separator, labels_of_cell, text_columns
+from xmtc.data.row import columns_of, find_separator, labels_of_cell
 
 SAMPLE = 1000  # rows in which the separator of the labels is looked for
 DELIMITERS = (",", ";", "\t")
 
 
-def read_table(path: Path, options: ReadOptions) -> Dataset:
-    """A `.csv` or `.tsv` file."""
-    return dataset_of_rows(table_rows(path, options), path, options)
-
-
-def table_rows(path: Path, options: ReadOptions) -> Iterator[tuple[str, list[Name]]]:
+def table_rows(
+    path: Path, options: ReadOptions, labelled: bool = True
+) -> Iterator[tuple[str, list[Name]]]:
     """(text, labels) of each row of a table; its first row names the columns."""
     with closing(_rows(path, options.bad)) as rows:
         header = _header(rows)
-        columns = columns_of(header, options, path)
+        columns = columns_of(header, options, path, labelled)
         texts = [header.index(name) for name in columns.texts]
-        labels = header.index(columns.labels)
+        labels = len(header) if columns.labels is None else header.index(columns.labels)
         sample = deque(islice(rows, SAMPLE))
         separator = options.label_separator
         if separator is None:
             separator = find_separator(cells[labels] for _, cells in sample if len(cells) > labels)
 
         def parse(cells: list[str]) -> tuple[str, list[Name]]:
-            _check_width(cells, header)
+            if len(cells) != len(header):
+                raise BadLine(
+                    f"{len(cells)} cells but the header names {len(header)} columns: "
+                    f"{excerpt(' '.join(cells))}. Quote cells that contain the delimiter."
+                )
             text = " ".join(cells[column] for column in texts if cells[column])
-            return text, labels_of_cell(cells[labels], separator)
+            return text, labels_of_cell(cells[labels], separator) if labelled else []
 
         sampled = (sample.popleft() for _ in range(len(sample)))  # each freed once it was used
         yield from parsed_rows(chain(sampled, rows), parse, path, options.bad)
-
-
-def table_texts(path: Path, text_column: str | None, bad: BadLines) -> Iterator[str]:
-    """The texts alone: rows to tag need no labels."""
-    with closing(_rows(path, bad)) as rows:
-        header = _header(rows)
-        texts = [header.index(name) for name in text_columns(header, text_column, path)]
-
-        def parse(cells: list[str]) -> str:
-            _check_width(cells, header)
-            return " ".join(cells[column] for column in texts if cells[column])
-
-        yield from parsed_rows(rows, parse, path, bad)
 
 
 def _header(rows: Iterator[tuple[int, list[str]]]) -> list[str]:
@@ -113,14 +100,6 @@ def _delimiter(path: Path) -> str:
         return "\t"
     header = "".join(first_lines(path, 1))
     return max(DELIMITERS, key=header.count)  # the comma when none occurs
-
-
-def _check_width(cells: list[str], header: list[str]) -> None:
-    if len(cells) != len(header):
-        raise BadLine(
-            f"{len(cells)} cells but the header names {len(header)} columns: "
-            f"{excerpt(' '.join(cells))}. Quote cells that contain the delimiter."
-        )
 
 
 def write_csv(dataset: Dataset, path: str | Path) -> None:
