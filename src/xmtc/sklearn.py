@@ -113,38 +113,31 @@ class XMTClassifier(BaseEstimator):  # type: ignore[misc]
 
 
 def _dataset(X: Any, y: Any, labels: LabelSpace | None = None) -> Dataset:
-    if not _is_matrix(y):
-        inputs = _inputs(X)
-        named = Dataset.of([""] * len(y) if sp.issparse(inputs) else inputs, y)
-        return dataclasses.replace(named, **_read_by(inputs))
-    relevant = as_csr(y if sp.issparse(y) else np.asarray(y))
-    labels = labels or LabelSpace(tuple(map(str, range(relevant.shape[1]))))
-    return Dataset(relevant=relevant, labels=labels, **_read_by(_inputs(X)))
-
-
-def _read_by(inputs: Any) -> dict[str, Any]:
-    is_matrix = sp.issparse(inputs)
-    return {"texts": () if is_matrix else inputs, "features": inputs if is_matrix else None}
+    inputs = _inputs(X)
+    texts, features = ((), inputs) if sp.issparse(inputs) else (inputs, None)
+    if _is_matrix(y):
+        relevant = as_csr(y if sp.issparse(y) else np.asarray(y))
+        labels = labels or LabelSpace(tuple(map(str, range(relevant.shape[1]))))
+    else:
+        named = Dataset.of([""] * len(y), y)
+        relevant = named.relevant
+        labels = named.labels
+    return Dataset(texts, relevant, labels, features)
 
 
 def _inputs(X: Any) -> Sequence[str] | Csr:
-    if isinstance(X, str):
-        raise DataError("X is one string; put it into a list: [text]")
     if sp.issparse(X):
         return as_csr(X)
     if getattr(X, "ndim", 1) > 1:
-        return _columns_of_numbers(np.asarray(X))
-    texts = list(X)
+        numbers = np.asarray(X)
+        if numbers.dtype.kind not in "biuf":
+            raise DataError(
+                "X has several columns of text; give one list of texts, e.g. frame['text']."
+            )
+        return as_csr(numbers)
+    texts = X if isinstance(X, str) else list(X)
     api.check_texts(texts)
     return texts
-
-
-def _columns_of_numbers(X: Array) -> Csr:
-    if X.dtype.kind not in "biuf":
-        raise DataError(
-            "X has several columns of text; give one list of texts, e.g. frame['text']."
-        )
-    return as_csr(X)
 
 
 def _is_matrix(y: Any) -> bool:

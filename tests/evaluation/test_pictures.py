@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from xmtc.core.errors import DataError
+from xmtc.evaluation.bootstrap import Difference
 from xmtc.evaluation.pictures import bars, label_frequency, shares, whiskers
 
 
@@ -30,8 +31,9 @@ def test_without_labels_there_is_nothing_to_draw():
 
 
 def test_only_clear_differences_are_filled():
-    def fills(*interval):
-        picture = ElementTree.fromstring(whiskers([("P@1", *interval)], "points"))
+    def fills(low, estimate, high):
+        difference = Difference(estimate, low, high, better=0.5, p=0.5)
+        picture = ElementTree.fromstring(whiskers({"P@1": difference}))
         return [each.get("fill") == each.get("stroke") for each in picture.iter("circle")]
 
     assert fills(0.1, 0.5, 0.9) == [True]

@@ -9,6 +9,7 @@ import html
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from xmtc.core.escape import printable
 
@@ -96,11 +97,8 @@ def line_chart(panels: Sequence[Panel], x_label: str, title: str = "") -> str:
 
 
 def _panel(panel: Panel, left: float, right: float, top: float, bottom: float) -> list[str]:
-    curves = {
-        name: [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
-        for name, points in panel.curves.items()
-    }
-    points = [point for curve in curves.values() for point in curve]
+    runs = {name: _runs(curve) for name, curve in panel.curves.items()}
+    points = [point for name in runs for run in runs[name] for point in run]
     across = Axis.of([x for x, _ in points], left, right, panel.log)
     up = Axis.of([y for _, y in points], bottom, top, panel.log)
     shapes = []
@@ -115,31 +113,26 @@ def _panel(panel: Panel, left: float, right: float, top: float, bottom: float) -
             text(left - 8, up.at(value) + 4, _number(value), "end"),
         ]
     place = left
-    for name in curves if len(curves) > 1 else ():
-        shapes.append(box(place, top - 19, 10, 10, color_of(list(curves), name)))
+    for name in runs if len(runs) > 1 else ():
+        shapes.append(box(place, top - 19, 10, 10, color_of(list(runs), name)))
         shapes.append(text(place + 14, top - 10, name))
         place += LETTER * len(name) + 26
     for name, curve in panel.curves.items():
-        color = color_of(list(curves), name)
-        for run in _runs(curve):
+        color = color_of(list(runs), name)
+        for run in runs[name]:
             corners = " ".join(f"{across.at(x):.1f},{up.at(y):.1f}" for x, y in run)
             shapes.append(
                 f'<polyline points="{corners}" fill="none" stroke="{color}" stroke-width="1.5"/>'
             )
-        if len(curve) <= DOTS:
-            shapes += [dot(across.at(x), up.at(y), 3, color) for x, y in curves[name]]
+            if len(curve) <= DOTS:
+                shapes += [dot(across.at(x), up.at(y), 3, color) for x, y in run]
     return shapes
 
 
 def _runs(points: Points) -> list[list[tuple[float, float]]]:
     """Pieces of a curve between the points that are not finite."""
-    runs: list[list[tuple[float, float]]] = [[]]
-    for x, y in points:
-        if math.isfinite(x) and math.isfinite(y):
-            runs[-1].append((x, y))
-        else:
-            runs.append([])
-    return [run for run in runs if len(run) > 1]
+    pieces = groupby(points, lambda point: all(map(math.isfinite, point)))
+    return [list(piece) for is_finite, piece in pieces if is_finite]
 
 
 def _number(value: float) -> str:

@@ -14,8 +14,8 @@ from xmtc.core.labels import LabelSpace
 Name = str | int  # a label as a file gives it: its name, or its number
 
 
-class LabelRows:
-    """Rows of label ids in two flat arrays: 4 bytes per label instead of a list per row."""
+class IdRows:
+    """Rows of ids in two flat arrays: 4 bytes per id instead of a list per row."""
 
     def __init__(self) -> None:
         self.ids = array("i")
@@ -46,7 +46,7 @@ class DatasetBuilder:
 
     def __init__(self, rows: Iterable[tuple[str, Sequence[Name]]]) -> None:
         self.texts: list[str] = []
-        self.rows = LabelRows()
+        self.rows = IdRows()
         self.seen: dict[Name, int] = {}
         seen = self.seen
         ids = self.rows.ids

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -13,8 +13,6 @@ from xmtc.core.arrays import Array, Longs
 Severity: TypeAlias = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")  # worst first
 EXAMPLES = 3  # shown per finding
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -33,9 +31,9 @@ class Finding:
         kind: str,
         severity: Severity,
         sentence: str,
-        odd: Sequence[Item],
-        example: Callable[[Item], str],
+        odd: Sequence[Any],
         advice: str,
+        example: Callable[[Any], str] = lambda row: f"text {row + 1}",
     ) -> Finding:
         """A finding with the first few of the odd texts or labels as examples."""
         examples = tuple(example(item) for item in odd[:EXAMPLES])
@@ -74,13 +72,9 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; the label counts as {texts: how many labels have so many}."""
-        texts, labels = np.unique(self.label_counts, return_counts=True)
-        return {
-            "texts": self.texts,
-            "labels": self.labels,
-            "words_per_text": asdict(self.words_per_text) if self.words_per_text else None,
-            "labels_per_text": asdict(self.labels_per_text),
-            "texts_per_label": asdict(self.texts_per_label),
+        values = asdict(self)
+        texts, labels = np.unique(values.pop("label_counts"), return_counts=True)
+        return values | {
             "labels_by_texts": dict(zip(map(str, texts.tolist()), labels.tolist(), strict=True)),
             "findings": [
                 asdict(found) | {"examples": list(found.examples)} for found in self.findings

@@ -10,10 +10,9 @@ import numpy as np
 
 from xmtc.core.arrays import Array, Longs
 from xmtc.core.dataset import Dataset
+from xmtc.data.bad_lines import EXCERPT, excerpt
 from xmtc.data.diagnosis import SEVERITIES, Diagnosis, Finding, Spread
 from xmtc.data.duplicates import Repeats, find_repeats
-
-SNIPPET = 60  # characters of a text in an example
 
 
 def examine(dataset: Dataset, test: Dataset | None = None) -> Diagnosis:
@@ -47,7 +46,6 @@ def _about_texts(dataset: Dataset, repeats: Repeats) -> Iterator[Finding]:
         "warning",
         f"{_many(empty, 'text has', 'texts have')} no words.",
         empty,
-        lambda row: f"text {row + 1}",
         "Drop them, or look for a column that was not read.",
     )
     unlabelled = _rows(np.diff(dataset.relevant.indptr) == 0)
@@ -57,7 +55,6 @@ def _about_texts(dataset: Dataset, repeats: Repeats) -> Iterator[Finding]:
             "warning",
             f"{_many(unlabelled, 'text has', 'texts have')} no labels.",
             unlabelled,
-            lambda row: f"text {row + 1}",
             "Drop them if they were never labelled; keep them if no label fits.",
         )
     else:
@@ -75,8 +72,8 @@ def _about_texts(dataset: Dataset, repeats: Repeats) -> Iterator[Finding]:
         "warning",
         f"{_many(exact, 'text has', 'texts have')} the same words as an earlier text.",
         exact,
-        lambda row: f"text {row + 1} repeats text {repeats.exact[row] + 1}: {_snippet(texts[row])}",
         "Drop all but one of each and merge their labels, or repeated texts count several times.",
+        lambda row: f"text {row + 1} repeats text {repeats.exact[row] + 1}: {_snippet(texts[row])}",
     )
     near = _rows(repeats.near >= 0)
     yield Finding.of(
@@ -85,8 +82,8 @@ def _about_texts(dataset: Dataset, repeats: Repeats) -> Iterator[Finding]:
         f"{_many(near, 'text is', 'texts are')} nearly the same as an earlier text: 90 % or more "
         "of the three-word runs are shared.",
         near,
-        lambda row: f"text {row + 1} is like text {repeats.near[row] + 1}: {_snippet(texts[row])}",
         "Keep them together when you split off validation data, or scores will be too high.",
+        lambda row: f"text {row + 1} is like text {repeats.near[row] + 1}: {_snippet(texts[row])}",
     )
 
 
@@ -100,8 +97,8 @@ def _about_labels(dataset: Dataset, counts: Longs, all_names: Sequence[str]) -> 
         f"{_many(rare, 'label has', 'labels have')} one text only "
         f"({_percent(len(rare), int((counts > 0).sum()))} of the labels).",
         rare,
-        lambda label: names[label],
         "Expect to miss most of them; label texts or more data help here.",
+        lambda label: names[label],
     )
     nameless = [label for label, name in enumerate(names) if not name.strip()]
     rows = _rows(np.diff(dataset.relevant[:, nameless].indptr))
@@ -110,7 +107,6 @@ def _about_labels(dataset: Dataset, counts: Longs, all_names: Sequence[str]) -> 
         "warning",
         f"{_many(rows, 'text has', 'texts have')} a label without a name.",
         rows,
-        lambda row: f"text {row + 1}",
         "Look for an empty field or a separator too many where labels are listed.",
     )
     by_form: dict[str, list[str]] = defaultdict(list)
@@ -124,8 +120,8 @@ def _about_labels(dataset: Dataset, counts: Longs, all_names: Sequence[str]) -> 
         f"{_many(groups, 'group', 'groups')} of label names differ only in case, spaces or "
         "Unicode form.",
         groups,
-        lambda group: " = ".join(map(repr, group)),
         "Merge each group, or the model has to guess which spelling was meant.",
+        lambda group: " = ".join(map(repr, group)),
     )
     known = set(names)
     unsplit = [
@@ -139,8 +135,8 @@ def _about_labels(dataset: Dataset, counts: Longs, all_names: Sequence[str]) -> 
         "warning",
         f"{_many(unsplit, 'label name looks', 'label names look')} like several labels in one.",
         unsplit,
-        repr,
         "If so, write them as a list, or pass label_separator=... when reading.",
+        repr,
     )
 
 
@@ -154,8 +150,8 @@ def _about_test(test: Dataset, counts: Longs, exact: Longs, near: Longs) -> Iter
         f"{_many(leaks, 'test text has', 'test texts have')} the same words as a training text "
         f"({_percent(len(leaks), len(texts))} of the test texts).",
         leaks,
-        lambda row: f"test {row + 1} is text {exact[row] + 1}: {_snippet(texts[row])}",
         "Remove them from the training data, or the test score is too high.",
+        lambda row: f"test {row + 1} is text {exact[row] + 1}: {_snippet(texts[row])}",
     )
     alike = _rows(near >= 0)
     yield Finding.of(
@@ -164,8 +160,8 @@ def _about_test(test: Dataset, counts: Longs, exact: Longs, near: Longs) -> Iter
         f"{_many(alike, 'test text is', 'test texts are')} nearly the same as a training text "
         f"({_percent(len(alike), len(texts))} of the test texts).",
         alike,
-        lambda row: f"test {row + 1} is like text {near[row] + 1}: {_snippet(texts[row])}",
         "Split so that near copies stay on one side, or report scores without them too.",
+        lambda row: f"test {row + 1} is like text {near[row] + 1}: {_snippet(texts[row])}",
     )
     positives = test.trained_on().label_counts
     seen = np.pad(counts, (0, len(positives) - len(counts))) > 0
@@ -177,8 +173,8 @@ def _about_test(test: Dataset, counts: Longs, exact: Longs, near: Longs) -> Iter
         f"{_many(unseen, 'test label has', 'test labels have')} no training text, so {share} of "
         "the relevant labels of the test texts cannot be found.",
         unseen,
-        lambda label: test.labels.names[label],
         "They count as misses. Check that both files spell labels alike.",
+        lambda label: test.labels.names[label],
     )
 
 
@@ -196,5 +192,4 @@ def _percent(part: int, whole: int) -> str:
 
 
 def _snippet(text: str) -> str:
-    short = " ".join(text[: 4 * SNIPPET].split())
-    return repr(short if len(short) <= SNIPPET else short[:SNIPPET] + "…")
+    return excerpt(" ".join(text[: 4 * EXCERPT].split()))

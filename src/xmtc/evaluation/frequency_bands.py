@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +16,8 @@ from xmtc.evaluation.sums import RELEVANT, Sums, hit_at
 BANDS = ("head", "torso", "tail", "unseen")
 
 
-class BandRange(NamedTuple):
+@dataclass(frozen=True)
+class BandRange:
     """The numbers of training texts that make a label belong to a band."""
 
     name: str
@@ -31,12 +31,9 @@ class BandRange(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Band:
-    """Labels that training saw from `at_least` to `at_most` times, and how well they are found."""
+class Band(BandRange):
+    """How well the labels of a band are found."""
 
-    name: str
-    at_least: int
-    at_most: int | None  # None: no upper end
     labels: int  # in the band
     positives: int  # relevant (text, label) pairs of the evaluated texts
     recall: dict[str, float]  # "R@5": percent of those pairs among the first 5
@@ -61,9 +58,9 @@ def bands_of(sums: Sums, trained_on: TrainedOn, measures: Measures) -> tuple[Ban
         found = {k: _total(sums.labels[hit_at(k)], inside) for k in measures.ks}
         bands.append(
             Band(
-                *band,
-                int(inside.sum()),
-                round(positives),
+                **vars(band),
+                labels=int(inside.sum()),
+                positives=round(positives),
                 recall={f"R@{k}": 100 * float(ratio(found[k], positives)) for k in measures.ks},
                 precision={
                     f"P@{k}": 100 * float(ratio(found[k], sums.texts * k)) for k in measures.ks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import astuple
 from typing import Any
 
 from xmtc.core.svg import escaped
@@ -74,18 +75,15 @@ def _section(comparison: Comparison, model: str, metrics: Sequence[str], limit: 
         f"only {first}": len(versus.lost),
         "neither": versus.neither_right,
     }
+    bands = [band.name for band in comparison.bands[first] if band.positives]
     lines = [
         f"<h2>{escaped(model)} compared with {escaped(first)}</h2>",
         f"<p>{verdict(f'P@{k}', versus.metrics[f'P@{k}'])}</p>",
-        _whiskers((name, versus.metrics[name]) for name in metrics),
+        pictures.whiskers({name: versus.metrics[name] for name in metrics}),
         _table(*metric_table(comparison, model, metrics)),
         "<h3>By label frequency</h3>",
         f"<p>Change of recall at {k}, by training texts of the label.</p>",
-        _whiskers(
-            (band.name, versus.bands[band.name])
-            for band in comparison.bands[first]
-            if band.positives
-        ),
+        pictures.whiskers({name: versus.bands[name] for name in bands}),
         "<h3>First label right</h3>",
         pictures.shares(texts),
     ]
@@ -102,12 +100,6 @@ def _section(comparison: Comparison, model: str, metrics: Sequence[str], limit: 
             *_examples(f"Only {first} is right", texts_lost),
         ]
     return "\n".join(lines)
-
-
-def _whiskers(rows: Iterable[tuple[str, Difference]]) -> str:
-    return pictures.whiskers(
-        [(name, each.low, each.estimate, each.high) for name, each in rows], "points"
-    )
 
 
 def metric_table(
@@ -131,13 +123,7 @@ def side_by_side(before: float, after: float, difference: Difference) -> list[st
 
 def label_table(labels: Sequence[Label]) -> tuple[list[str], list[list[str]]]:
     """Columns and rows: labels that were gained or lost."""
-    rows = [
-        [
-            each.name,
-            *(f"{value:,}" for value in (each.trained, each.relevant, each.gained, each.lost)),
-        ]
-        for each in labels
-    ]
+    rows = [[name, *(f"{count:,}" for count in counts)] for name, *counts in map(astuple, labels)]
     return ["label", "training texts", "test texts", "gained", "lost"], rows
 
 
@@ -162,10 +148,7 @@ def _labels(title: str, labels: Sequence[Label]) -> str:
 
 
 def _examples(title: str, examples: Sequence[Example]) -> list[str]:
-    return [
-        f"<h4>{escaped(title)}</h4>",
-        *(map(_example, examples) if examples else ("<p>None.</p>",)),
-    ]
+    return [f"<h4>{escaped(title)}</h4>", *([*map(_example, examples)] or ["<p>None.</p>"])]
 
 
 def _example(example: Example) -> str:

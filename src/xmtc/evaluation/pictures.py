@@ -22,6 +22,7 @@ from xmtc.core.svg import (
     line_chart,
     text,
 )
+from xmtc.evaluation.bootstrap import Difference
 
 LEFT = 150  # pixels for the names of rows
 RIGHT = 60  # pixels for their figures
@@ -48,25 +49,24 @@ def label_frequency(label_counts: Longs, title: str) -> str:
     )
 
 
-def whiskers(rows: Sequence[tuple[str, float, float, float]], unit: str) -> str:
-    """(name, low, middle, high): dots with intervals, filled where the interval leaves out 0."""
-    reach = max([0.1, *(max(abs(low), abs(high)) for _, low, _, high in rows)])
+def whiskers(rows: Mapping[str, Difference]) -> str:
+    """Dots with intervals by name, filled where the interval leaves out 0."""
+    reach = max([0.1, *(max(abs(each.low), abs(each.high)) for each in rows.values())])
     axis = Axis(-1.05 * reach, 1.05 * reach, LEFT, WIDTH - RIGHT)
     height = ROW * (len(rows) + 2)
     shapes = [line(axis.at(0), ROW / 2, axis.at(0), height - ROW, "#999")]
-    for place, (name, low, middle, high) in enumerate(rows):
+    for place, (name, each) in enumerate(rows.items()):
         y = ROW * (place + 1)
-        clear = low > 0 or high < 0
-        color = COLORS[0] if low > 0 else COLORS[1] if high < 0 else "#888"
+        color = COLORS[0] if each.low > 0 else COLORS[1] if each.high < 0 else ""
         shapes += [
             text(LEFT - 10, y + 4, name, "end"),
-            line(axis.at(low), y, axis.at(high), y, color),
-            dot(axis.at(middle), y, 4, color, color if clear else "#fff"),
-            text(WIDTH - RIGHT + 8, y + 4, f"{middle:+.2f}"),
+            line(axis.at(each.low), y, axis.at(each.high), y, color or "#888"),
+            dot(axis.at(each.estimate), y, 4, color or "#888", color or "#fff"),
+            text(WIDTH - RIGHT + 8, y + 4, f"{each.estimate:+.2f}"),
         ]
     for value in (-reach, 0.0, reach):
         shapes.append(text(axis.at(value), height - 6, f"{value:+.1f}" if value else "0", "middle"))
-    shapes.append(text(LEFT - 10, height - 6, unit, "end"))
+    shapes.append(text(LEFT - 10, height - 6, "points", "end"))
     return drawing(WIDTH, height, shapes)
 
 

@@ -33,13 +33,7 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {
-            "texts": self.texts,
-            "metrics": dict(self.metrics),
-            "bands": [asdict(band) for band in self.bands],
-            "intervals": {name: list(ends) for name, ends in self.intervals.items()},
-            "settings": config.to_dict(self.settings),
-        }
+        return asdict(self)
 
 
 def evaluate_ranking(

@@ -68,13 +68,8 @@ def _good_lines(
 def read_npz_folder(files: Files, options: ReadOptions) -> Dataset:
     """X-Transformer and PECOS: texts, a matrix of labels, and features where they are there."""
     path = files[0]
-    truth = read_npz(files[1])
     rows, texts, lines = _good_lines(path, str, options.bad)
-    if truth.shape[0] != lines:
-        raise DataError(
-            f"{path} has {lines} lines but {files[1]} has {truth.shape[0]} rows. "
-            "They must come from the same download."
-        )
+    truth = _matrix(files[1], path, lines)
     truth.eliminate_zeros()
     # Label texts: X-Transformer's in Latin-1, PECOS's in UTF-8
     encodings = {"label_map.txt": "latin-1", "output-items.txt": "utf-8", "Z.all.txt": "utf-8"}
@@ -89,24 +84,27 @@ def read_npz_folder(files: Files, options: ReadOptions) -> Dataset:
             "To call labels by their numbers, rename it or move it away (in Python, pass "
             "label_texts={})."
         )
-    features = _features(path.parent, options.split, lines, rows)
+    features = _features(path.parent, options.split, path, lines, rows)
     return Dataset(texts, ones(as_csr(truth[rows])), labels, features)
 
 
-def _features(folder: Path, split: str, lines: int, rows: list[int]) -> Csr | None:
-    """The rows of the feature matrix that belong to the good lines."""
-    part = {"train": "trn", "test": "tst", "validation": "val"}[split]
-    names = (f"X.{part}.npz", f"tfidf-attnxml/X.{part}.npz")
-    file = next((folder / name for name in names if (folder / name).is_file()), None)
-    if file is None:
-        return None
-    features = read_npz(file)
-    if features.shape[0] != lines:
+def _matrix(file: Path, texts: Path, lines: int) -> Csr:
+    """The matrix of a file, with a row for each line of `texts`."""
+    matrix = read_npz(file)
+    if matrix.shape[0] != lines:
         raise DataError(
-            f"{file} has {features.shape[0]} rows but there are {lines} texts. "
+            f"{texts} has {lines} lines but {file} has {matrix.shape[0]} rows. "
             "They must come from the same download."
         )
-    return as_csr(features[rows])
+    return matrix
+
+
+def _features(folder: Path, split: str, texts: Path, lines: int, rows: list[int]) -> Csr | None:
+    """The rows of the feature matrix that belong to the good lines."""
+    for name in (f"X.{PARTS[split]}.npz", f"tfidf-attnxml/X.{PARTS[split]}.npz"):
+        if (folder / name).is_file():
+            return as_csr(_matrix(folder / name, texts, lines)[rows])
+    return None
 
 
 def read_mlc2seq(files: Files, options: ReadOptions) -> Dataset:
@@ -125,20 +123,16 @@ def read_mlc2seq(files: Files, options: ReadOptions) -> Dataset:
             f"{path} has label id {count - 1} but there are {len(labels)} labels (0 to "
             f"{len(labels) - 1}). Fetch {file.name} again, or fix label_count=..."
         )
-    features = _features(path.parent.parent, options.split, lines, rows)
+    features = _features(path.parent.parent, options.split, path, lines, rows)
     return replace(builder.by_number(labels), features=features)
 
 
 def _mlc2seq_row(line: str) -> tuple[str, list[Name]]:
     ids, tab, text = line.partition("\t")
-    try:
-        labels: list[Name] = [int(label) for label in ids.split(",") if label]
-    except ValueError:
-        labels = []
-        tab = ""
-    if not tab or "-" in ids:
+    labels = [label.strip() for label in ids.split(",") if label]
+    if not tab or not all(map(str.isdecimal, labels)):
         raise BadLine(f"{excerpt(line)} is not id,id<TAB>text.")
-    return text, labels
+    return text, [int(label) for label in labels]
 
 
 def read_with_label_list(files: Files, options: ReadOptions) -> Dataset:

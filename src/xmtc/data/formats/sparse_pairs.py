@@ -13,22 +13,22 @@ import scipy.sparse as sp
 from xmtc.core.arrays import Csr, as_csr, csr
 from xmtc.core.errors import DataError
 from xmtc.data.bad_lines import BadLine, excerpt
+from xmtc.data.builder import IdRows
 
 MAX_COLUMNS = 2**31 - 1  # columns that fit an int32 id
 MAX_VALUE = float(np.finfo(np.float32).max)
 BROKEN_NPZ = (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
-class SparseRows:
-    """Collects rows in three flat arrays: 8 bytes per entry."""
+class SparseRows(IdRows):
+    """Column ids with a value for each: 8 bytes per entry."""
 
     def __init__(self, columns: int | None) -> None:
+        super().__init__()
         self.columns = columns
-        self.indices = array("i")
         self.values = array("f")
-        self.ends = array("q", [0])
 
-    def add(self, pairs: str) -> None:
+    def add_pairs(self, pairs: str) -> None:
         """Append one row, or raise BadLine and stay as before."""
         limit = MAX_COLUMNS if self.columns is None else self.columns
         words = pairs.replace(":", " ").split()
@@ -47,19 +47,13 @@ class SparseRows:
             )
         if not abs(sum(values)) <= MAX_VALUE:
             raise BadLine(f"a value is not a finite number: {excerpt(pairs)}. Drop or replace it.")
-        self.indices.extend(indices)
+        self.add(indices)
         self.values.extend(values)
-        self.ends.append(len(self.indices))
-
-    def __len__(self) -> int:
-        return len(self.ends) - 1
 
     def matrix(self) -> Csr:
         """(rows, columns); indices may come in any order, repeated ones are summed."""
-        columns = self.columns
-        if columns is None:
-            columns = max(self.indices, default=-1) + 1
-        flat = (np.array(self.values, np.float32), np.array(self.indices, np.int32))
+        columns = max(self.ids, default=-1) + 1 if self.columns is None else self.columns
+        flat = (np.array(self.values, np.float32), np.array(self.ids, np.int32))
         matrix = csr(*flat, np.array(self.ends, np.int64), columns)
         matrix.sum_duplicates()
         return matrix

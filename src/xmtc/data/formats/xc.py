@@ -9,7 +9,7 @@ from pathlib import Path
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import DataError
 from xmtc.data.bad_lines import BadLine, BadLines, excerpt
-from xmtc.data.builder import LabelRows
+from xmtc.data.builder import IdRows
 from xmtc.data.formats.jsonl import open_for_writing
 from xmtc.data.formats.sparse_pairs import MAX_COLUMNS, SparseRows
 from xmtc.data.label_space import labels_by_number
@@ -23,7 +23,7 @@ def read_xc(path: Path, options: ReadOptions) -> Dataset:
     """Lines `label,label feature:value feature:value`; a data set of features without texts."""
     rows, columns, count = xc_header(path, 3) or (None, None, None)
     count = options.label_count or count
-    labels = LabelRows()
+    labels = IdRows()
     features = SparseRows(options.feature_count or columns)
     for number, line in data_rows(path, rows, options.bad):
         try:
@@ -33,7 +33,7 @@ def read_xc(path: Path, options: ReadOptions) -> Dataset:
                 ids = ""
                 pairs = text
             row = _label_ids(ids, count)
-            features.add(pairs)
+            features.add_pairs(pairs)
             labels.add(row)
         except BadLine as problem:
             options.bad.add(path, number, problem)

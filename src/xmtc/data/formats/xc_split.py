@@ -64,11 +64,11 @@ def _matrix(path: Path, columns: int | None, bad: BadLines) -> tuple[Csr, set[in
     dropped: set[int] = set()
     for number, line in data_rows(path, header[0], bad):
         try:
-            rows.add(decode(line))
+            rows.add_pairs(decode(line))
         except BadLine as problem:
             bad.add(path, number, problem)
             dropped.add(len(rows))
-            rows.add("")
+            rows.add(())
     return rows.matrix(), dropped
 
 
