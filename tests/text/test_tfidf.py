@@ -120,8 +120,8 @@ def test_learning_and_encoding_say_the_same(texts, buckets):
 
 
 def test_every_character_is_lowered_and_classified_as_python_does():
-    words = unicode_tables.words(True)
-    visible = unicode_tables.visible(True)
+    words = unicode_tables.folded(True, True)
+    visible = unicode_tables.folded(False, True)
     for point in range(sys.maxunicode + 1):
         char = chr(point)
         inside = char.isalnum() or char == "_"

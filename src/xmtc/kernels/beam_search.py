@@ -10,8 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from xmtc.kernels.chunks import (
-    IDENTITY,
-    MULTIPLY,
     Rule,
     Scratch,
     Weights,
@@ -93,7 +91,7 @@ def beam_search(
     scores = np.full((count, limits.k), np.float32(-np.inf), np.float32)
     if ids.size == 0:
         return ids, scores
-    typed = Rule(rule.transform, np.float32(rule.power), rule.combine, np.float32(rule.exponent))
+    typed = Rule(np.float32(rule.power), rule.along_path, np.float32(rule.exponent))
     min_share = np.float32(limits.min_share)
     scratch = scratch_for(texts, tree.widest)
     query = Query(texts, tree.weights, typed, closed, min_share, scratch)
@@ -104,7 +102,7 @@ def beam_search(
         beams = _opened_beams(opened, opened_scores, tree.level_start[level])
     else:
         beams = _empty_beams(count, limits.beam)
-        beams.scores[:, 0] = 1 if rule.combine == MULTIPLY else 0
+        beams.scores[:, 0] = 1
         beams.counts[:] = 1
     while level < depth:
         last = level == depth - 1
@@ -206,7 +204,7 @@ def _open_node(query, level, beams, text, place, found):
     least = min_share * best_scores[0] if filled > 0 else np.float32(0)
     if filled == len(best_nodes):
         least = max(least, best_scores[filled - 1])
-    if rule.combine == MULTIPLY and rule.transform != IDENTITY and above < least:
+    if rule.along_path and above < least:
         return
     fill_margins(texts, text, weights, node, scratch)
     margins = scratch.margins

@@ -23,7 +23,7 @@ def best_first_search(
     count = len(texts.indptr) - 1
     ids = np.full((count, k), -1, np.int32)
     scores = np.full((count, k), np.float32(-np.inf), np.float32)
-    typed = Rule(rule.transform, np.float32(rule.power), rule.combine, np.float32(rule.exponent))
+    typed = Rule(np.float32(rule.power), rule.along_path, np.float32(rule.exponent))
     weights = tree.weights
     child_start = weights.child_start
     first_label = tree.level_start[-2]

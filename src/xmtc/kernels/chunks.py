@@ -23,15 +23,6 @@ START_BITS = 32  # of a row's key, in pairs of cells; those above are the featur
 START = (1 << START_BITS) - 1
 FULLER = 2  # a row is full where that takes at most so many times the cells of its entries
 
-# what becomes of w·x + b; HINGE is exp(-max(0, 1 - v)^power)
-IDENTITY = 0
-SIGMOID = 1
-HINGE = 2
-# how a child's score and its parent's combine
-MULTIPLY = 0
-ADD = 1
-CHILD = 2
-
 
 class Weights(NamedTuple):
     """The chunks of all nodes. A weight is its cell times the scale of its child."""
@@ -62,12 +53,11 @@ class Chunks(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """How a path is scored."""
+    """How a node is scored, v being w·x + b."""
 
-    transform: int
-    power: float  # of the transform
-    combine: int
-    exponent: float  # of the parent's score, when scores are multiplied: 0 ignores the path
+    power: float  # of exp(-max(0, 1 - v)^power); 0: the logistic function of v instead
+    along_path: bool  # times the parent's score
+    exponent: float  # of the parent's score: 0 ignores the path
 
 
 class Scratch(NamedTuple):
@@ -242,20 +232,16 @@ def _row_of(wanted, row_key, row, last, width):
 @kernel
 def inherited(score, rule):
     """What a node's score brings to its children's."""
-    multiplied = rule.combine == MULTIPLY and rule.exponent != 1
-    return score**rule.exponent if multiplied else score
+    return score**rule.exponent if rule.along_path and rule.exponent != 1 else score
 
 
 @kernel
 def child_score(margin, above, rule):
     """A child's score: its own, combined with what it inherits from above."""
-    score = margin
-    if rule.transform == SIGMOID:
+    if rule.power == 0:
         score = np.float32(1 / (1 + np.exp(-margin)))
-    elif rule.transform == HINGE:
+    else:
         loss = max(np.float32(0), np.float32(1) - margin)
         power = loss * loss * loss if rule.power == 3 else loss**rule.power
         score = np.float32(np.exp(-power))
-    if rule.combine == MULTIPLY:
-        return score * above
-    return score + above if rule.combine == ADD else score
+    return score * above if rule.along_path else score

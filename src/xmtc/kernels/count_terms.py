@@ -15,13 +15,11 @@ from xmtc.kernels.term_table import (
     HASH_STEP,
     Spans,
     Table,
-    empty_table,
     finished_key,
     grown,
     hash_all,
-    insert,
     key_of,
-    look_up,
+    number_terms,
 )
 from xmtc.kernels.types import Bytes, Ints, Longs, kernel
 
@@ -45,8 +43,8 @@ class TermCounts(NamedTuple):
     indptr: Longs
     terms: Ints  # of each text in order of first appearance
     counts: Ints
-    in_texts: Ints  # (terms,) in how many texts each occurs
-    blob: Bytes  # of all terms, in order of first appearance; none where there are buckets
+    in_texts: Ints  # (terms,) in how many texts each occurs, when they are learned
+    blob: Bytes  # of the learned terms, in order of first appearance; none with buckets
     starts: Longs
 
 
@@ -60,78 +58,48 @@ class TextScratch(NamedTuple):
 
 
 @kernel
-def learn_terms(text: Bytes, starts: Longs, analysis: Analysis) -> TermCounts:
-    """Count every term of every text, collecting the terms in the order they first appear.
+def count_terms(
+    text: Bytes, starts: Longs, analysis: Analysis, table: Table, learn: bool
+) -> TermCounts:
+    """Count the terms of every text.
 
     text: all texts as UTF-8; text i is text[starts[i] : starts[i + 1]].
+    table: the known terms; others are left out, or numbered as they appear (`learn`).
     """
     buckets = analysis.buckets
     scratch = _scratch(starts, analysis)
-    spans = scratch.spans
     ids = scratch.ids
-    table = empty_table()
-    known = 0
-    indptr = np.zeros(len(starts), np.int64)
-    rows = np.empty(1 << 16, np.int32)
-    counts = np.empty(1 << 16, np.int32)
-    place_of = np.zeros(max(buckets, 1 << 12), np.int32)
-    in_texts = np.zeros_like(place_of)
-    for row in range(len(starts) - 1):
-        first = indptr[row]
-        terms = _cut(text, starts[row], starts[row + 1], analysis, scratch)
-        done = 0
-        while buckets == 0:
-            done = look_up(table, spans, done, terms, True, ids)
-            if done == terms:
-                break
-            table = insert(table, known, spans.buffer, spans.begins[done], spans.ends[done])
-            ids[done] = known
-            known += 1
-            done += 1
-        if buckets > 0:
-            hash_all(spans.keys, terms, buckets, ids)
-        while known > len(place_of):
-            place_of = _doubled(place_of)
-            in_texts = _doubled(in_texts)
-        rows = grown(rows, first + terms)
-        counts = grown(counts, first + terms)
-        size = _tally(ids, terms, place_of, first, rows, counts)
-        for entry in range(first, size):
-            in_texts[rows[entry]] += 1
-        indptr[row + 1] = size
-    return TermCounts(
-        indptr,
-        rows[: indptr[-1]].copy(),
-        counts[: indptr[-1]].copy(),
-        in_texts[: max(buckets, known)].copy(),
-        table.blob[: table.starts[known]].copy(),
-        table.starts[: known + 1].copy(),
-    )
-
-
-@kernel
-def count_terms(
-    text: Bytes, starts: Longs, analysis: Analysis, table: Table
-) -> tuple[Longs, Ints, Ints]:
-    """Count the known terms: CSR (indptr, terms, counts), terms in order of first appearance."""
-    buckets = analysis.buckets
-    scratch = _scratch(starts, analysis)
-    ids = scratch.ids
+    known = 0 if learn else len(table.starts) - 1
     indptr = np.zeros(len(starts), np.int64)
     rows = np.empty(1 << 10, np.int32)
     counts = np.empty(1 << 10, np.int32)
-    place_of = np.zeros(max(buckets, len(table.starts)), np.int32)
+    place_of = np.zeros(max(buckets, known, 1), np.int32)
+    in_texts = np.zeros(len(place_of) if learn else 0, np.int32)
     for row in range(len(starts) - 1):
         first = indptr[row]
         terms = _cut(text, starts[row], starts[row + 1], analysis, scratch)
         if buckets > 0:
             hash_all(scratch.spans.keys, terms, buckets, ids)
         else:
-            look_up(table, scratch.spans, 0, terms, False, ids)
+            table, known = number_terms(table, known, scratch.spans, terms, learn, ids)
+        place_of = grown(place_of, known)
         rows = grown(rows, first + terms)
         counts = grown(counts, first + terms)
-        indptr[row + 1] = _tally(ids, terms, place_of, first, rows, counts)
-    return indptr, rows[: indptr[-1]].copy(), counts[: indptr[-1]].copy()
+        size = _tally(ids, terms, place_of, first, rows, counts)
+        if learn:
+            in_texts = grown(in_texts, known)
+            for entry in range(first, size):
+                in_texts[rows[entry]] += 1
+        indptr[row + 1] = size
+    learned = known if learn else 0
+    return TermCounts(
+        indptr,
+        rows[: indptr[-1]].copy(),
+        counts[: indptr[-1]].copy(),
+        in_texts[: max(buckets, learned)].copy(),
+        table.blob[: table.starts[learned]].copy(),
+        table.starts[: learned + 1].copy(),
+    )
 
 
 @kernel
@@ -310,11 +278,3 @@ def _tally(ids, size_of_ids, place_of, first, terms, counts):
     for entry in range(first, size):
         place_of[terms[entry]] = 0
     return size
-
-
-@kernel
-def _doubled(array):
-    larger = np.zeros(2 * len(array), array.dtype)
-    for place in range(len(array)):
-        larger[place] = array[place]
-    return larger

@@ -143,17 +143,17 @@ def _index(blob, starts):
 
 @kernel
 def grown(array, needed):
-    """The array, or a copy twice as long or more when `needed` does not fit."""
+    """The array, or a copy twice as long or more, with zeros, when `needed` does not fit."""
     if needed <= len(array):
         return array
-    larger = np.empty(max(needed, 2 * len(array)), array.dtype)
+    larger = np.zeros(max(needed, 2 * len(array)), array.dtype)
     for place in range(len(array)):  # a slice assignment would take seconds to compile
         larger[place] = array[place]
     return larger
 
 
 @kernel
-def insert(table, known, buffer, begin, end):
+def _insert(table, known, buffer, begin, end):
     """The table with a new term as number `known`; its arrays may be replaced by longer ones."""
     size = table.starts[known]
     blob = grown(table.blob, size + end - begin)
@@ -179,27 +179,27 @@ def _merge(table, known, blob, starts):
     for term in range(len(ids)):
         keys[term] = key_of(blob, starts[term], starts[term + 1])
     spans = Spans(blob, starts[:-1], starts[1:], keys)
-    done = 0
-    while True:
-        done = look_up(table, spans, done, len(ids), True, ids)
-        if done == len(ids):
-            return ids.astype(np.int32), table, known
-        table = insert(table, known, blob, starts[done], starts[done + 1])
-        ids[done] = known
-        known += 1
-        done += 1
+    table, known = number_terms(table, known, spans, len(ids), True, ids)
+    return ids.astype(np.int32), table, known
 
 
 @kernel
-def look_up(table, spans, done, terms, stop_at_new, ids):
-    """Fill `ids` from place `done` on; returns where it stopped: at a new term, or at the end."""
+def number_terms(table, known, spans, terms, learn, ids):
+    """Fill `ids`; new terms are inserted (`learn`) or get -1. The table, and how many it holds."""
     buffer, begins, ends, keys = spans
-    while done < terms:
-        _, ids[done] = _find(table, buffer, begins[done], ends[done], keys[done])
-        if stop_at_new and ids[done] < 0:
-            return done
+    done = 0
+    while True:
+        while done < terms:
+            _, ids[done] = _find(table, buffer, begins[done], ends[done], keys[done])
+            if learn and ids[done] < 0:
+                break
+            done += 1
+        if done == terms:
+            return table, known
+        table = _insert(table, known, buffer, begins[done], ends[done])
+        ids[done] = known
+        known += 1
         done += 1
-    return done
 
 
 @kernel

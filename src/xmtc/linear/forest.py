@@ -16,7 +16,6 @@ from xmtc.core.arrays import (
     Floats,
     Ints,
     Longs,
-    Matrix,
     kernel_arrays,
     starts_of,
 )
@@ -25,7 +24,7 @@ from xmtc.core.threads import blocks, in_threads, thread_count
 from xmtc.core.tree import LabelTree
 from xmtc.kernels.beam_search import Limits, SearchTree, beam_search
 from xmtc.kernels.best_first import best_first_search
-from xmtc.kernels.chunks import CHILD, HINGE, MULTIPLY, SIGMOID, Chunks, Rule, pack_chunks
+from xmtc.kernels.chunks import Chunks, Rule, pack_chunks
 from xmtc.kernels.int8 import to_int8
 
 TEXTS_PER_BLOCK = 16384  # ranked together: the more, the more share a chunk while it is cached
@@ -39,10 +38,10 @@ Score = Literal["path", "path2", "probability", "label"]
 SearchMethod = Literal["beam", "exact"]
 WeightType = Literal["float32", "int8"]
 _RULES = {
-    "path": (HINGE, 3.0, MULTIPLY),
-    "path2": (HINGE, 2.0, MULTIPLY),
-    "probability": (SIGMOID, 1.0, MULTIPLY),
-    "label": (SIGMOID, 1.0, CHILD),
+    "path": (3.0, True),
+    "path2": (2.0, True),
+    "probability": (0.0, True),
+    "label": (0.0, False),
 }
 _FROM_THE_ROOT = (np.empty((0, 0), np.int32), np.empty((0, 0), np.float32))
 
@@ -101,16 +100,11 @@ class Forest:
         closed = dead_ends if allowed is None else self._closed(allowed)
         rule = Rule(*_RULES[score], float(path_exponent))
         limits = Limits(min(beam, max(map(len, self.tree.parents))), k, float(min_share))
-        matrix = kernel_arrays(texts)
         count = texts.shape[0]
 
         def ranked(block: tuple[int, int]) -> Ranking:
             start, stop = block
-            rows = matrix
-            if stop - start < count:
-                first, last = matrix.indptr[[start, stop]]
-                indptr = matrix.indptr[start : stop + 1] - first
-                rows = Matrix(indptr, matrix.columns[first:last], matrix.values[first:last])
+            rows = kernel_arrays(texts[start:stop] if stop - start < count else texts)
             if search == "exact":
                 return Ranking(*best_first_search(rows, tree, k, rule, closed))
             begun = _FROM_THE_ROOT
@@ -149,16 +143,7 @@ class Forest:
         And (nodes,) 1 for clusters without labels; empty where there are none.
         """
         level_start = starts_of([1, *map(len, self.tree.parents)])
-        chunks = Chunks(
-            self.child_start,
-            self.row_start,
-            self.row_feature,
-            self.entry_start,
-            self.entry_sibling,
-            self.entry_value,
-            self.scales,
-            self.biases,
-        )
+        chunks = Chunks(*(getattr(self, name) for name in Chunks._fields))
         cell = self.entry_value.dtype
         if cell.kind == "i":  # as wide as a sibling's number needs
             cell = np.dtype(f"i{self.entry_sibling.dtype.itemsize}")

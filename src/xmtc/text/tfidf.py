@@ -30,8 +30,8 @@ from xmtc.core.errors import DataError, require
 from xmtc.core.parts import Parts
 from xmtc.core.progress import track
 from xmtc.core.threads import in_threads, thread_count
-from xmtc.kernels.count_terms import Analysis, TermCounts, count_terms, learn_terms
-from xmtc.kernels.term_table import Table, merge_terms, table_of
+from xmtc.kernels.count_terms import Analysis, TermCounts, count_terms
+from xmtc.kernels.term_table import Table, empty_table, merge_terms, table_of
 from xmtc.kernels.tfidf_weights import tfidf_rows
 from xmtc.text import unicode_tables
 
@@ -96,11 +96,10 @@ class TfidfConfig:
     def analysis(self) -> Analysis:
         """How the kernels cut texts into terms."""
         buckets = self.published.hash_buckets or 0
+        fold = unicode_tables.folded(self.analyzer == "word", self.lowercase)
         if self.analyzer == "word":
-            fold = unicode_tables.words(self.lowercase)
             length = self.published.min_word_length
             return Analysis(fold, length, *self.ngram_range, False, buckets)
-        fold = unicode_tables.visible(self.lowercase)
         return Analysis(fold, 1, *self.ngram_range, True, buckets)
 
 
@@ -149,8 +148,8 @@ class Tfidf:
 
             def read(texts: Sequence[str]) -> Matrix:
                 text, starts = unicode_tables.utf8(texts, config.lowercase)
-                counted = count_terms(text, starts, config.analysis, self.table)
-                rows = tfidf_rows(*counted, self.columns, self.idf, sublinear, unit)
+                counted = count_terms(text, starts, config.analysis, self.table, False)
+                rows = tfidf_rows(*counted[:3], self.columns, self.idf, sublinear, unit)
                 advance(len(texts))
                 return rows
 
@@ -195,20 +194,18 @@ def learn(texts: Sequence[str], config: TfidfConfig) -> tuple[Tfidf, Csr]:
 
         def count(block: Sequence[str]) -> TermCounts:
             text, starts = unicode_tables.utf8(block, config.lowercase)
-            counts = learn_terms(text, starts, analysis)
+            counts = count_terms(text, starts, analysis, empty_table(), True)
             advance(len(block))
             return counts
 
         counted = in_threads(count, _text_blocks(texts))
+    blob, starts, ids = merge_terms([(block.blob, block.starts) for block in counted])
     if buckets:
-        blob = np.empty(0, np.uint8)
-        starts = np.zeros(1, np.int64)
         ids = [np.arange(buckets, dtype=np.int32)] * len(counted)
-    else:
-        blob, starts, ids = merge_terms([(block.blob, block.starts) for block in counted])
-    selected, in_texts = _select(counted, ids, buckets or len(starts) - 1, config)
+    terms = buckets or len(starts) - 1
+    selected, in_texts = _select(counted, ids, terms, config)
     columns = np.arange(len(selected), dtype=np.int32)
-    column_of = np.full(buckets or len(starts) - 1, -1, np.int32)
+    column_of = np.full(terms, -1, np.int32)
     column_of[selected] = columns
     if buckets:
         columns = column_of

@@ -19,30 +19,19 @@ IRREGULAR = ("\u0130", "\u03a3")  # İ becomes i and a dot; Σ becomes ς at the
 
 
 @cache
-def words(lowercase: bool) -> Ints:
-    """Code point -> its lower case (or itself), -1 where `\\w` does not match it."""
-    fold = _cases(lowercase)
-    inside = np.fromiter((chr(point).isalnum() for point in range(TABLE_SIZE)), bool, TABLE_SIZE)
-    inside[ord("_")] = True
-    fold[~inside] = -1
-    return fold
+def folded(words: bool, lowercase: bool) -> Ints:
+    """Code point -> its lower case (or itself), -1 for a separator.
 
-
-@cache
-def visible(lowercase: bool) -> Ints:
-    """Code point -> its lower case (or itself), -1 where it is white space."""
-    fold = _cases(lowercase)
-    space = np.fromiter((chr(point).isspace() for point in range(TABLE_SIZE)), bool, TABLE_SIZE)
-    fold[space] = -1
-    return fold
-
-
-def _cases(lowercase: bool) -> Ints:
+    words: separators are what `\\w` does not match; else white space.
+    """
     fold = np.arange(TABLE_SIZE, dtype=np.int32)
     for point in range(0x20000 if lowercase else 0):  # no letter beyond has two cases
         small = chr(point).lower()
         if len(small) == 1:
             fold[point] = ord(small)
+    for point, char in enumerate(map(chr, range(TABLE_SIZE))):
+        if not (char.isalnum() or char == "_") if words else char.isspace():
+            fold[point] = -1
     return fold
 
 
