@@ -59,12 +59,21 @@ class TextScratch(NamedTuple):
 
 @kernel
 def count_terms(
+    text: Bytes, starts: Longs, analysis: Analysis, table: Table
+) -> tuple[Longs, Ints, Ints]:
+    """Count the known terms: CSR (indptr, terms, counts), terms in order of first appearance."""
+    counted = term_counts(text, starts, analysis, table, False)
+    return counted.indptr, counted.terms, counted.counts
+
+
+@kernel
+def term_counts(
     text: Bytes, starts: Longs, analysis: Analysis, table: Table, learn: bool
 ) -> TermCounts:
     """Count the terms of every text.
 
     text: all texts as UTF-8; text i is text[starts[i] : starts[i + 1]].
-    table: the known terms; others are left out, or numbered as they appear (`learn`).
+    table: the known terms, none where others are collected as they appear (`learn`).
     """
     buckets = analysis.buckets
     scratch = _scratch(starts, analysis)

@@ -135,23 +135,17 @@ def large_weights(
                     if not marks[feature]:
                         weights[block, feature, j] = 0
     least = np.float32(max(threshold, SMALLEST))
-    blocks = len(weights)
-    count = 0
-    used = 0
-    for feature in range(weights.shape[1]):
-        before = count
-        for block in range(blocks):
-            for j in range(min(SIBLINGS, labels - block * SIBLINGS)):
-                count += abs(weights[block, feature, j]) >= least
-        used += count > before
-    features = np.empty(used, np.int32)
-    starts = np.zeros(used + 1, np.int64)
-    siblings = np.empty(count, np.int32)
-    values = np.empty(count, np.float32)
+    features = np.empty(weights.shape[1], np.int32)
+    starts = np.zeros(weights.shape[1] + 1, np.int64)
+    room = 0
+    for weight in weights.ravel():
+        room += abs(weight) >= least
+    siblings = np.empty(room, np.int32)
+    values = np.empty(room, np.float32)
     row = 0
     place = 0
     for feature in range(weights.shape[1]):
-        for block in range(blocks):
+        for block in range(len(weights)):
             for j in range(min(SIBLINGS, labels - block * SIBLINGS)):
                 if abs(weights[block, feature, j]) >= least:
                     siblings[place] = block * SIBLINGS + j
@@ -161,7 +155,8 @@ def large_weights(
             features[row] = feature
             row += 1
             starts[row] = place
-    return features, starts, siblings, values
+    ends = starts[: row + 1].copy()
+    return features[:row].copy(), ends, siblings[:place].copy(), values[:place].copy()
 
 
 @kernel

@@ -127,15 +127,8 @@ def descend(typingctx, row, positive, alphas, diagonals, which, scalars, state, 
     to rest. state: its CHANGE is what the step adds to the weights per unit of the row, and has
     been added to the biases; nothing changes where all siblings rest.
     """
-    _check(
-        {
-            positive: types.uint16,
-            alphas: types.float32,
-            diagonals: types.float32,
-            state: types.float32,
-            biases: types.float32,
-        }
-    )
+    floats = dict.fromkeys((alphas, diagonals, state, biases), types.float32)
+    _check({positive: types.uint16, **floats})
     taken = (row, positive, alphas, diagonals, which, scalars, state, biases)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -186,20 +186,25 @@ def _merge(table, known, blob, starts):
 @kernel
 def number_terms(table, known, spans, terms, learn, ids):
     """Fill `ids`; new terms are inserted (`learn`) or get -1. The table, and how many it holds."""
-    buffer, begins, ends, keys = spans
-    done = 0
-    while True:
-        while done < terms:
-            _, ids[done] = _find(table, buffer, begins[done], ends[done], keys[done])
-            if learn and ids[done] < 0:
-                break
-            done += 1
-        if done == terms:
-            return table, known
-        table = _insert(table, known, buffer, begins[done], ends[done])
+    done = _look_up(table, spans, 0, terms, learn, ids)
+    while done < terms:
+        table = _insert(table, known, spans.buffer, spans.begins[done], spans.ends[done])
         ids[done] = known
         known += 1
+        done = _look_up(table, spans, done + 1, terms, learn, ids)
+    return table, known
+
+
+@kernel
+def _look_up(table, spans, done, terms, stop_at_new, ids):
+    """Fill `ids` from place `done` on; returns where it stopped: at a new term, or at the end."""
+    buffer, begins, ends, keys = spans
+    while done < terms:
+        _, ids[done] = _find(table, buffer, begins[done], ends[done], keys[done])
+        if stop_at_new and ids[done] < 0:
+            break
         done += 1
+    return done
 
 
 @kernel

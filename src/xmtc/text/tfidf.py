@@ -30,7 +30,7 @@ from xmtc.core.errors import DataError, require
 from xmtc.core.parts import Parts
 from xmtc.core.progress import track
 from xmtc.core.threads import in_threads, thread_count
-from xmtc.kernels.count_terms import Analysis, TermCounts, count_terms
+from xmtc.kernels.count_terms import Analysis, TermCounts, count_terms, term_counts
 from xmtc.kernels.term_table import Table, empty_table, merge_terms, table_of
 from xmtc.kernels.tfidf_weights import tfidf_rows
 from xmtc.text import unicode_tables
@@ -148,8 +148,8 @@ class Tfidf:
 
             def read(texts: Sequence[str]) -> Matrix:
                 text, starts = unicode_tables.utf8(texts, config.lowercase)
-                counted = count_terms(text, starts, config.analysis, self.table, False)
-                rows = tfidf_rows(*counted[:3], self.columns, self.idf, sublinear, unit)
+                counted = count_terms(text, starts, config.analysis, self.table)
+                rows = tfidf_rows(*counted, self.columns, self.idf, sublinear, unit)
                 advance(len(texts))
                 return rows
 
@@ -194,7 +194,7 @@ def learn(texts: Sequence[str], config: TfidfConfig) -> tuple[Tfidf, Csr]:
 
         def count(block: Sequence[str]) -> TermCounts:
             text, starts = unicode_tables.utf8(block, config.lowercase)
-            counts = count_terms(text, starts, analysis, empty_table(), True)
+            counts = term_counts(text, starts, analysis, empty_table(), True)
             advance(len(block))
             return counts
 
