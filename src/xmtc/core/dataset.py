@@ -15,7 +15,7 @@ from xmtc.core.arrays import Csr, Inputs, Ints, Longs, as_csr, csr, label_counts
 from xmtc.core.digest import digest, digest_of_texts
 from xmtc.core.errors import DataError
 from xmtc.core.labels import LabelSpace
-from xmtc.core.provenance import Provenance
+from xmtc.core.provenance import Provenance, Reading
 
 
 @dataclass(frozen=True)
@@ -77,14 +77,10 @@ class Dataset:
         """
         from xmtc.data.frames import dataset_of  # the one import that points up: decision 0016
 
-        return dataset_of(
-            texts,
-            labels,
-            label_texts=label_texts,
-            text_column=text_column,
-            label_column=label_column,
-            label_separator=label_separator,
+        reading = Reading(
+            text_column=text_column, label_column=label_column, label_separator=label_separator
         )
+        return dataset_of(texts, labels, label_texts, reading)
 
     def __len__(self) -> int:
         return int(self.relevant.shape[0])

@@ -19,17 +19,14 @@ from xmtc.data.row import columns_of, labels_of, text_of
 def dataset_of(
     texts: Any,
     labels: Iterable[Any] | None = None,
-    *,
     label_texts: dict[str, str] | None = None,
-    text_column: str | None = None,
-    label_column: str | None = None,
-    label_separator: str | None = None,
+    reading: Reading | None = None,
 ) -> Dataset:
     """What `Dataset.of` does: texts with a list of labels for each, or a table of both."""
     if isinstance(texts, str):
         raise DataError("expected a list of texts, got a string. Put the one text into a list.")
+    reading = reading or Reading()
     if labels is None:
-        reading = Reading(text_column=text_column, label_column=label_column)
         columns, rows, cells = _table(texts, reading)
     else:
         columns = ("text",)
@@ -42,7 +39,7 @@ def dataset_of(
         for position, (row, cell) in enumerate(zip(rows, cells, strict=True)):
             try:
                 text = text_of(dict(zip(columns, row, strict=True)), columns)
-                yield text, labels_of(cell, label_separator)
+                yield text, labels_of(cell, reading.label_separator)
             except BadLine as problem:
                 raise DataError(f"row {position}: {problem}") from None
 

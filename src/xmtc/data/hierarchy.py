@@ -19,13 +19,13 @@ SHORT = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
 TRIPLE = re.compile(r"<([^>]*)>\s+<([^>]*)>\s+(?:<([^>]*)>|\"((?:[^\"\\]|\\.)*)\"(?:@([\w-]+))?)")
 
 
-def read_parents(path: str | Path, language: str = "en") -> dict[str, str]:
+def read_parents(path: str | Path) -> dict[str, str]:
     """Name -> name of its parent. Of several parents the first one named is taken.
 
     `.tsv`, `.txt`: a label, a tab and its parent on each line.
     `.json`: an object {label: parent}, or a list of {"name": ..., "parents": [...]}.
-    `.nt`: a SKOS thesaurus as N-Triples; concepts are called by their prefLabel in `language`, or
-    by their URI where they have none.
+    `.nt`: a SKOS thesaurus as N-Triples; concepts are called by their English prefLabel, or by
+    their URI where they have none.
     """
     path = Path(path)
     bad = BadLines(strict=True, advice="Fix the line.")
@@ -34,7 +34,7 @@ def read_parents(path: str | Path, language: str = "en") -> dict[str, str]:
         if ending == ".json":
             pairs = _json_pairs(path)
         elif ending == ".nt":
-            pairs = _skos_pairs(path, language, bad)
+            pairs = _skos_pairs(path, bad)
         else:
             pairs = parsed_lines(path, _table_pair, bad)
         parents: dict[str, str] = {}
@@ -81,7 +81,7 @@ def _json_pairs(path: Path) -> Iterator[tuple[str, str]]:
                 yield name, str(parent)
 
 
-def _skos_pairs(path: Path, language: str, bad: BadLines) -> Iterator[tuple[str, str]]:
+def _skos_pairs(path: Path, bad: BadLines) -> Iterator[tuple[str, str]]:
     def unescaped(match: re.Match[str]) -> str:
         code = int(match[1] or match[2] or "0", 16)
         if match[3]:
@@ -98,7 +98,7 @@ def _skos_pairs(path: Path, language: str, bad: BadLines) -> Iterator[tuple[str,
             broader.append((subject, target))
         elif predicate == SKOS + "narrower" and target:
             broader.append((target, subject))
-        elif predicate == SKOS + "prefLabel" and text and (tag or language) == language:
+        elif predicate == SKOS + "prefLabel" and text and tag in (None, "en"):
             names.setdefault(subject, ESCAPED.sub(unescaped, text))
     yield from ((names.get(child, child), names.get(parent, parent)) for child, parent in broader)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeAlias
 
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import DataError
@@ -20,10 +19,8 @@ from xmtc.data.label_space import dataset_of_rows
 from xmtc.data.lines import data_path, first_lines, parsed_lines
 from xmtc.data.options import ReadOptions
 
-Rows: TypeAlias = Iterator[tuple[str, list[Name]]]  # (text, labels)
-
 LINE_FORMATS = {"fasttext": fasttext_row, "annif": annif_row}
-ROW_FORMATS: dict[str, Callable[[Path, ReadOptions], Rows]] = {
+ROW_FORMATS: dict[str, Callable[[Path, ReadOptions], Iterator[tuple[str, list[Name]]]]] = {
     "jsonl": jsonl_rows,
     "csv": table_rows,
     "tsv": table_rows,

@@ -36,12 +36,11 @@ class FolderLayout:
         """The parts that are there, with one existing file for each that they need."""
         parts = {}
         for part, needed in self.parts.items():
-            files = [
-                next((folder / name for name in names if (folder / name).is_file()), None)
-                for names in needed
+            existing = [
+                [file for name in names if (file := folder / name).is_file()] for names in needed
             ]
-            if all(files):
-                parts[part] = tuple(file for file in files if file)
+            if all(existing):
+                parts[part] = tuple(files[0] for files in existing)
         return parts
 
 
