@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from xmtc.kernels.prefetch import fetch
+from xmtc.kernels.simd import fetch
 
 
 @njit

@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xmtc.kernels.prefetch import fetch
-from xmtc.kernels.simd import WIDTH, add_scaled
+from xmtc.kernels.simd import WIDTH, add_scaled, fetch
 from xmtc.kernels.types import Array, Floats, Ints, Longs, kernel
 
 START_BITS = 32  # of a row's key, in pairs of cells; those above are the feature

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xmtc.kernels.prefetch import fetch
 from xmtc.kernels.quickselect import mark_largest
 from xmtc.kernels.simd import (
     CHANGE,
@@ -22,6 +21,7 @@ from xmtc.kernels.simd import (
     add_rows,
     add_to_rows,
     descend,
+    fetch,
 )
 from xmtc.kernels.sparse_rows import TrainingRows
 from xmtc.kernels.types import Floats, Ints, Longs, kernel

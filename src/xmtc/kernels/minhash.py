@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from xmtc.kernels.term_table import HASH_START, HASH_STEP
 from xmtc.kernels.topk import insert_best
 from xmtc.kernels.types import Bytes, Ints, Longs, kernel
 
@@ -21,16 +22,10 @@ PLACES = 128  # numbers in a signature; the estimate of a 0.9 overlap errs by 0.
 BAND = 8  # texts are compared when 8 numbers in a row agree, in one of 16 bands
 REACH = 32  # and then with this many texts before them, however many agree
 
-_FNV_START = np.uint64(0xCBF29CE484222325)
-_FNV_PRIME = np.uint64(0x100000001B3)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ZERO = np.uint64(0)
-_27 = np.uint64(27)
-_30 = np.uint64(30)
-_31 = np.uint64(31)
-_32 = np.uint64(32)
 
 # One permutation of the 32-bit numbers per place: value -> value * odd + shift.
 _RANDOM = np.random.Generator(np.random.PCG64(20160813))
@@ -56,7 +51,7 @@ def fingerprints(buffer: Bytes, indptr: Longs) -> tuple[Longs, Hashes, Signature
         runs, words[text], wholes[text] = _read_runs(buffer, indptr[text], indptr[text + 1], room)
         signature = signatures[text]
         for run in range(runs):
-            value = np.uint32(room[run] >> _32)
+            value = np.uint32(room[run] >> np.uint64(32))
             for place in range(PLACES):
                 permuted = np.uint32(value * _FACTORS[place] + _SHIFTS[place])
                 signature[place] = min(signature[place], permuted)
@@ -113,7 +108,7 @@ def _next_word(buffer, place, stop):
         place += 1
     if place == stop:
         return -1, _ZERO
-    value = _FNV_START
+    value = HASH_START
     end = place + 1
     if _is_word_itself(buffer[place]):
         end = min(place + 3, stop)
@@ -121,7 +116,7 @@ def _next_word(buffer, place, stop):
         while end < stop and buffer[end] > 32 and not _is_word_itself(buffer[end]):
             end += 1
     for at in range(place, end):
-        value = (value ^ np.uint64(buffer[at])) * _FNV_PRIME
+        value = (value ^ np.uint64(buffer[at])) * HASH_STEP
     return end, _mixed(value)
 
 
@@ -133,9 +128,9 @@ def _is_word_itself(byte):
 @kernel
 def _mixed(value):
     """The finaliser of splitmix64: every bit of the input moves every bit of the output."""
-    value = (value ^ (value >> _30)) * _MIX_1
-    value = (value ^ (value >> _27)) * _MIX_2
-    return value ^ (value >> _31)
+    value = (value ^ (value >> np.uint64(30))) * _MIX_1
+    value = (value ^ (value >> np.uint64(27))) * _MIX_2
+    return value ^ (value >> np.uint64(31))
 
 
 @kernel
