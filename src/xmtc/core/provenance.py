@@ -42,5 +42,5 @@ def provenance_from_dict(values: Any) -> Provenance:
     """The reverse of `dataclasses.asdict`; wrong types are refused."""
     known = config.from_dict(Provenance, values if isinstance(values, dict) else {"": values})
     # A column may be called "none", which settings read as None.
-    columns = {name: values[name] for name in ("text_column", "label_column") if name in values}
-    return dataclasses.replace(known, **columns)
+    texts = {name: value for name, value in values.items() if isinstance(value, str)}
+    return dataclasses.replace(known, **texts)
