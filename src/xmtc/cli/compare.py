@@ -10,6 +10,7 @@ import click
 from xmtc.cli.data_options import read, reading_options
 from xmtc.cli.output import json_option, print_json, print_table
 from xmtc.core.errors import ConfigError
+from xmtc.core.files import write_text
 from xmtc.evaluation.propensity import Family
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def command(
     )
     shown = [f"{name}@{k}" for name in SHOWN for k in found.measures.ks]
     if html_file:  # first, so that it is there when what reads our output stops early
-        Path(html_file).write_text(html_report(found, shown, top), encoding="utf-8")
+        write_text(html_file, html_report(found, shown, top))
     if as_json:
         print_json(found.to_dict(top))
     else:

@@ -14,9 +14,7 @@ ablation; listings leave it out unless asked.
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import math
-import re
 import sys
 import types
 import typing
@@ -162,11 +160,10 @@ def settings_of(config: Any, prefix: str = "") -> Iterator[Setting]:
     """All settings with their values, nested ones with dotted names, in the order of the source."""
     cls = type(config)
     hints = typing.get_type_hints(cls)
-    comments = _comments(cls)
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
         name = prefix + field.name
-        about = field.metadata.get("about") or comments.get(field.name, "")
+        about = field.metadata.get("about", "")
         variants = _variants(hints[field.name])
         if len(variants) > 1 and value is not None:
             yield Setting(f"{name}.{TYPE}", " | ".join(variants), value.TYPE, about)
@@ -330,13 +327,10 @@ def _without_null(values: dict[str, Any], defaults: Any) -> dict[str, Any]:
 def _type_name(hint: Any) -> str:
     if typing.get_origin(hint) is typing.Literal:
         return " | ".join(map(str, typing.get_args(hint)))
-    if _variants(hint):
-        return "group | None"
-    return getattr(hint, "__name__", str(hint)) if isinstance(hint, type) else str(hint)
-
-
-def _comments(cls: type[Any]) -> dict[str, str]:
-    """Field -> the comment at the end of its line."""
-    lines = inspect.getsource(cls).splitlines()
-    found = (re.match(r"\s+(\w+): [^#]*#\s*(.+)", line) for line in lines)
-    return {match[1]: match[2] for match in found if match}
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        return " | ".join(_type_name(option) for option in typing.get_args(hint))
+    if dataclasses.is_dataclass(hint):
+        return f"group ({', '.join(field.name for field in dataclasses.fields(hint))})"
+    if typing.get_origin(hint) is tuple:
+        return "list"
+    return "None" if hint is type(None) else getattr(hint, "__name__", str(hint))

@@ -33,6 +33,12 @@ def written(path: str | Path) -> Iterator[Path]:
         sync(path.parent)
 
 
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with written(path) as draft:
+        draft.write_text(text, encoding="utf-8")
+
+
 @contextmanager
 def drafted(path: Path) -> Iterator[Path]:
     """The name of a draft of `path`; whatever is still there when the block ends is removed."""
