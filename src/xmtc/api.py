@@ -80,13 +80,15 @@ def train(
     that is an ensemble trains all its members and combines them.
     validation: a validation set, used instead of a held-out share of `dataset` for what the kind
     selects: the best checkpoint, the best kind of `auto`, the weights of an ensemble. A number is
-    the setting of that name, the share that is held out.
+    the fraction of `dataset` that is held out.
     run: a folder for checkpoints, a log and curves of neural kinds; a training that was killed
     continues from there.
     """
     check_trainable(dataset, "train")
-    if is_number(validation):
-        overrides["validation"] = validation
+    if validation is not None and is_number(validation):
+        share = {"validation": validation}
+        trains = "training" in catalog.settings_of(kind)
+        overrides = settings.merged(overrides, {"training": share} if trains else share)
         validation = None
     kind, made = resolve(kind, config, preset, overrides)
     for sentence in settings.without_effect(made):
@@ -121,7 +123,7 @@ def resolve(
         )
     for each in (config, overrides):
         values = settings.merged(values, each) if each else values
-    return kind, settings.from_dict(cls, values)
+    return kind, settings.from_dict(cls, values) if values else cls()
 
 
 def plan(

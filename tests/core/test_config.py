@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from xmtc.core import config
-from xmtc.core.errors import ConfigError, require
+from xmtc.core.errors import ConfigError
 from xmtc.models import catalog
 
 CLASSES = [catalog.module_of(kind).Config for kind in catalog.KINDS]
@@ -22,19 +22,19 @@ every_class = pytest.mark.parametrize("cls", CLASSES, ids=list(catalog.KINDS))
 class Inner:
     """Made up, so that every type of setting occurs."""
 
-    cost: float = 1.0  # higher: closer
+    cost: float = config.setting(1.0, "higher: closer")
     sizes: tuple[int, ...] = (16, 256)
-    rounds: int = 3
+    rounds: int = config.setting(3, "iterations", low=1)
 
     def __post_init__(self):
-        require(self.rounds >= 1, "rounds", self.rounds, "must be at least 1")
+        config.check_bounds(self)
 
 
 @dataclass(frozen=True)
 class Outer:
     """One of each."""
 
-    mode: typing.Literal["word", "char"] = "word"  # how to cut
+    mode: typing.Literal["word", "char"] = config.setting("word", "how to cut")
     limit: int | None = None
     share: float | None = None
     name: str = "x"

@@ -10,6 +10,7 @@ import click
 from xmtc.cli.data_options import read, reading_options
 from xmtc.cli.output import counted, json_option, print_json, print_table
 from xmtc.core.errors import ConfigError, DataError
+from xmtc.core.files import write_text
 
 MARKS = {"error": "✗", "warning": "!", "note": "·"}
 
@@ -40,7 +41,7 @@ def doctor(file: str, test: str | None, plot: str | None, as_json: bool, **readi
     diagnosis = examine(dataset, read(test, "test", **reading) if test else None)
     if plot:
         picture = label_frequency(diagnosis.label_counts, Path(file).name)
-        Path(plot).write_text(picture, encoding="utf-8")
+        write_text(plot, picture)
     if as_json:
         print_json(diagnosis.to_dict())
         return

@@ -16,6 +16,7 @@ from xmtc.cli.model_options import (
 )
 from xmtc.cli.output import json_option, megabytes, print_json, seconds
 from xmtc.core.errors import ConfigError
+from xmtc.core.files import write_text
 
 if TYPE_CHECKING:
     from xmtc.planning.plan import Plan
@@ -58,7 +59,7 @@ def command(
     kind, settings = model_settings(kind, preset, config_file, pairs)
     made = plan(kind, read(data, split, **reading), settings, memory=memory, minutes=minutes)
     if out:
-        Path(out).write_text(config.to_toml(made.settings), encoding="utf-8")
+        write_text(out, config.to_toml(made.settings))
     if as_json:
         print_json(
             {

@@ -31,6 +31,11 @@ def digest_of_texts(texts: Iterable[str]) -> str:
     return sha.hexdigest()
 
 
+def digest_of_text(text: str) -> str:
+    """Of one text as UTF-8, as any other program computes it."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def digest_of_file(path: Path) -> str:
     """Of a file's bytes, a megabyte at a time."""
     sha = hashlib.sha256()

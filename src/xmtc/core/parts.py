@@ -67,12 +67,9 @@ class Parts:
             raise StoreError(f"matrix {name!r} has {len(indptr) - 1} rows instead of {rows}.")
         return csr(data, indices, indptr, columns)
 
-    def config(self, cls: type[T], **before: Any) -> T:
-        """The settings as the model's own class; impossible values are refused.
-
-        before: what a model was saved with before there was a choice.
-        """
-        return from_untrusted(lambda: config.from_dict(cls, {**before, **self.settings}))
+    def config(self, cls: type[T]) -> T:
+        """The settings as the model's own class; impossible values are refused."""
+        return from_untrusted(lambda: config.from_dict(cls, self.settings))
 
 
 def csr_arrays(name: str, matrix: Csr) -> dict[str, Array]:

@@ -42,5 +42,7 @@ def provenance_from_dict(values: Any) -> Provenance:
     """The reverse of `dataclasses.asdict`; wrong types are refused."""
     known = config.from_dict(Provenance, values if isinstance(values, dict) else {"": values})
     # A column may be called "none", which settings read as None.
-    texts = {name: value for name, value in values.items() if isinstance(value, str)}
+    texts: dict[str, Any] = {
+        name: value for name, value in values.items() if isinstance(value, str)
+    }
     return dataclasses.replace(known, **texts)

@@ -10,7 +10,6 @@ folder gives one StoreError.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import mmap
 import os
@@ -27,7 +26,7 @@ from safetensors.numpy import save_file
 
 from xmtc.core.arrays import Array
 from xmtc.core.dataset import TrainedOn
-from xmtc.core.digest import digest_of_file
+from xmtc.core.digest import digest_of_file, digest_of_text
 from xmtc.core.errors import StoreError
 from xmtc.core.files import drafted, exchange, remove, sync
 from xmtc.core.labels import LabelSpace
@@ -271,7 +270,7 @@ def _describe_file(path: Path) -> dict[str, Any]:
 def _manifest_hash(manifest: Mapping[str, Any]) -> str:
     rest = {key: value for key, value in manifest.items() if key != "sha256"}
     canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return digest_of_text(canonical)
 
 
 def _map_arrays(path: Path, declared: Mapping[str, Any]) -> dict[str, Array]:

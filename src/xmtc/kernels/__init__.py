@@ -1,6 +1,8 @@
 """Loops over arrays, compiled by numba; they know nothing of the rest of xmtc."""
 
+import atexit
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -10,7 +12,9 @@ def find_cache_folder() -> None:
     if any(os.access(place, os.W_OK) for place in (Path(__file__).parent, Path.home())):
         return
     if "NUMBA_CACHE_DIR" not in os.environ:
-        os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="xmtc-kernels-")
+        folder = tempfile.mkdtemp(prefix="xmtc-kernels-")
+        os.environ["NUMBA_CACHE_DIR"] = folder
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 
 find_cache_folder()

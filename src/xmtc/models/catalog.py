@@ -49,12 +49,12 @@ def explaining() -> str:
 
 def kinds_with_validation() -> tuple[str, ...]:
     """The kinds that use validation data."""
-    wanted = {"training", "validation"}
-    return tuple(
-        kind
-        for kind in TRAINABLE
-        if wanted & {field.name for field in fields(module_of(kind).Config)}
-    )
+    return tuple(kind for kind in TRAINABLE if {"training", "validation"} & settings_of(kind))
+
+
+def settings_of(kind: str) -> set[str]:
+    """The settings and groups of a kind, without those inside groups."""
+    return {field.name for field in fields(module_of(kind).Config)}
 
 
 def costs_of(kind: str, dataset: Dataset) -> Callable[[Any], Estimate]:

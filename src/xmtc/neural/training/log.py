@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from xmtc.core.files import write_text
 from xmtc.core.svg import Panel, line_chart
 
 CURVES = "curves.svg"
@@ -42,7 +43,7 @@ class Log:
     def draw(self, history: list[dict[str, float]]) -> None:
         """The curves of loss and metrics by epoch."""
         if self.folder is not None and history:
-            (self.folder / CURVES).write_text(curves_of(history), encoding="utf-8")
+            write_text(self.folder / CURVES, curves_of(history))
 
     def close(self) -> None:
         """End of the log; TensorBoard writes what it has in memory."""
