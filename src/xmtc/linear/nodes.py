@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -54,17 +55,12 @@ class Node(NamedTuple):
     relevance: Floats  # of the carriers; empty when they all count the same
 
 
-def train_forest(features: Csr, relevant: Csr, tree: LabelTree, config: ForestConfig) -> Forest:
-    """One classifier per node but the root, trained on texts that reach its parent."""
-    return _train_levels(features, relevant, tree, config, {}, _NO_TEXT)
-
-
 def retrain_forest(
     forest: Forest, features: Csr, relevant: Csr, config: ForestConfig, fresh: Array
 ) -> Forest:
     """The forest, with the nodes trained again that a fresh text (True in `fresh`) reaches."""
     chunks = {node: forest.chunk(node) for node in range(forest.inner_nodes)}
-    return _train_levels(features, relevant, forest.tree, config, chunks, fresh)
+    return train_forest(features, relevant, forest.tree, config, chunks, fresh)
 
 
 def train_leaves(
@@ -140,18 +136,20 @@ def with_negatives(nodes: Sequence[Node], found: Ranking, negatives: Negatives) 
     return in_threads(changed, zip(nodes, texts_at(found, len(nodes)), strict=True))
 
 
-def _train_levels(
+def train_forest(
     features: Csr,
     relevant: Csr,
     tree: LabelTree,
     config: ForestConfig,
-    chunks: dict[int, Chunk],
-    fresh: Array,
+    known: Mapping[int, Chunk] = MappingProxyType({}),
+    fresh: Array = _NO_TEXT,
 ) -> Forest:
-    """The forest of `chunks` (by node), trained where there is none or a fresh text arrives.
+    """One classifier per node but the root, trained on texts that reach its parent.
 
+    known: chunks by node that stay unless a fresh text (True in `fresh`) arrives there.
     The matcher has the weights that will rank: what leads a text astray then does so now.
     """
+    chunks = dict(known)
     levels = nodes_by_level(relevant, tree, config.relevance)
     width = features.shape[1]
     if config.negatives != "tfn" and tree.depth > 1:
