@@ -85,7 +85,7 @@ def test_a_test_set_that_no_answer_can_fit_is_refused(model):
         xmtc.evaluate(model, xmtc.Dataset.of(["sign1a", "sign2a"], [["8", "7"], []]))
     unused = planted().take(range(3))
     unused = xmtc.Dataset(unused.texts, unused.relevant * 0, unused.labels)
-    with pytest.raises(xmtc.DataError, match="no text of the test data has a label"):
+    with pytest.raises(xmtc.DataError, match="no text of the test set has a label"):
         xmtc.evaluate(model, unused)
 
 

@@ -256,7 +256,7 @@ def test_compare_says_who_is_better_and_where(capfd, folder, tmp_path):
     assert values["resamples"] == 50
 
 
-def test_a_report_is_written_although_nobody_reads_the_tables(capfd, folder, tmp_path, monkeypatch):
+def test_a_report_is_written_even_if_the_output_is_cut_off(capfd, folder, tmp_path, monkeypatch):
     def gone(*_):
         raise BrokenPipeError
 
