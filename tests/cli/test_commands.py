@@ -263,7 +263,7 @@ def test_a_report_is_written_even_if_the_output_is_cut_off(capfd, folder, tmp_pa
     floor = tmp_path / "floor"
     page = tmp_path / "report.html"
     assert xmtc(capfd, "train", "most_frequent", folder / "trn.jsonl", "--out", floor)[0] == 0
-    monkeypatch.setattr("xmtc.cli.compare._print", gone)
+    monkeypatch.setattr("xmtc.cli.compare._print_bands", gone)
     monkeypatch.setattr(os, "dup2", lambda *_: None)  # pytest still reads our output
     asked = ["compare", floor, folder / "model", "--test", folder / "tst.jsonl.gz", "--html", page]
     assert xmtc(capfd, *asked)[0] == 0
