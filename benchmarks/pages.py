@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks import results_page, standing
+from benchmarks import results_page
 from benchmarks.catalog import EXPERIMENTS
 from benchmarks.experiment import KS, Result, Row, Rows
 from benchmarks.record import Record, records
@@ -80,8 +80,7 @@ class Table:
         if self.claims == "none":
             return []
         if self.claims == "experiment":
-            rows = [row | {"key": standing.linear_key(row)} for row, _ in cells]
-            return EXPERIMENTS[self.record].results(rows)
+            return EXPERIMENTS[self.record].results([row for row, _ in cells if "key" in row])
         return recorded_results(record for _, record in cells)
 
 

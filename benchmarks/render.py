@@ -7,12 +7,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.catalog import EXPERIMENTS
 from benchmarks.experiment import Result, Row, Rows
 from benchmarks.record import Record
 from xmtc.core.config import read_toml
 
 FIELD = re.compile(r"\{([^}:]+)(?::([^}?]*)(\?)?)?\}")
 PAGES = Path(__file__).resolve().parent / "pages.toml"
+SYSTEMS = re.compile(r"(?<=--systems )((?!--)[\w-]+(?: (?!--)[\w-]+)*)")  # of a command
 
 
 class Column(NamedTuple):
@@ -105,14 +107,26 @@ def recorded_results(found: Iterable[Record]) -> list[Result]:
 
 
 def captions(found: Iterable[Record]) -> str:
-    """Where figures come from: each record once."""
-    return "\n".join(dict.fromkeys(map(caption, found)))
+    """Where figures come from; commands that differ in their systems only are one."""
+    systems: dict[str, list[str]] = {}
+    for record in found:
+        text = caption(record)
+        named = SYSTEMS.search(text)
+        known = systems.setdefault(SYSTEMS.sub("{systems}", text), [])
+        known += [key for key in named[1].split() if key not in known] if named else []
+    return "\n".join(text.replace("{systems}", " ".join(keys)) for text, keys in systems.items())
 
 
 def caption(record: Record) -> str:
-    """Command, commit, machine and seed of a record."""
+    """Commit, machine, seed and the command that measures again, unless it is archived."""
     machine = record["machine"]
-    return (
-        f"*`{record['command']}`, commit {record['commit'][:9]}, "
-        f"{machine['cores']} cores of {machine['cpu']}, seed {record['seed']}.*"
-    )
+    source = f"commit {record['commit'][:9]}"
+    again = f"`{record.get('again', record['command'])}`, {source}"
+    if is_archived(record):
+        again = f"recorded at {source} with `{record['command'].partition(' --')[0]}` (archived)"
+    return f"*{again}, {machine['cores']} cores of {machine['cpu']}, seed {record['seed']}.*"
+
+
+def is_archived(record: Record) -> bool:
+    """Whether its experiment cannot be run any more."""
+    return record["benchmark"] not in EXPERIMENTS

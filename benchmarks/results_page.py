@@ -7,10 +7,20 @@ from collections.abc import Sequence
 from benchmarks.experiment import Row
 from benchmarks.published import published
 from benchmarks.record import Record
-from benchmarks.render import captions, columns_of, formatted, markdown, results_table, table
+from benchmarks.render import (
+    caption,
+    captions,
+    columns_of,
+    formatted,
+    is_archived,
+    markdown,
+    results_table,
+    table,
+)
 from benchmarks.standing import (
     DATA,
     EXPERIMENT,
+    FIRST,
     OURS,
     TIMED,
     Cells,
@@ -46,7 +56,7 @@ def texts() -> dict[tuple[str, str], str]:
     cells = standing()
     return {
         ("results.md", "in sum"): in_sum(cells),
-        ("results.md", "results"): "\n\n".join(section(data, cells) for data in DATA),
+        ("results.md", "results"): results(cells),
         ("../README.md", "results"): in_short(cells),
         ("how-to/auto.md", "auto"): auto(cells),
     }
@@ -122,8 +132,17 @@ def reached(standing: Standing) -> str:
     return f"{standing[1]['P@5']:.1f} ({training(standing[1])})"
 
 
+def results(cells: Cells) -> str:
+    """A table for each data set; below them marks, claims and sources."""
+    sections = [section(data, cells) for data in DATA]
+    shown = [row for data in DATA for row in as_rows(data, of_data(cells, data))]
+    rows = [row for data in DATA for row in of_data(cells, data)]
+    claims = results_table(EXPERIMENT.results(shown))
+    return "\n\n".join([*sections, "## Claims and sources", notes(rows), claims, sources(rows)])
+
+
 def section(data: str, cells: Cells) -> str:
-    """Table, notes, claims and sources of one data set."""
+    """The table of one data set, with published figures and what is missing."""
     rows = of_data(cells, data)
     shown = as_rows(data, rows)
     wanted = EXPERIMENT.systems_on.get(data, tuple(EXPERIMENT.systems))
@@ -133,15 +152,8 @@ def section(data: str, cells: Cells) -> str:
         figures = {**each.metrics, "P@5 ±": each.metrics.get("P@5")}
         shown.append({"data": data, "name": f"*published: {each.system}*", **figures})
     quoted = " ".join(dict.fromkeys(f"Published: {each.source}." for each in papers))
-    parts = [
-        f"## {data}",
-        table(ALL, shown),
-        quoted,
-        notes(rows),
-        f"Not measured yet: {'; '.join(left)}." if left else "",
-        results_table(EXPERIMENT.results([row for row in shown if "key" in row])),
-        sources(rows),
-    ]
+    missing = f"Not measured yet: {'; '.join(left)}." if left else ""
+    parts = [f"## {data}", table(ALL, shown), quoted, missing]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -156,16 +168,20 @@ def notes(rows: Sequence[Standing]) -> str:
 
 
 def sources(rows: Sequence[Standing]) -> str:
-    """Command, commit, machine and seed of each row."""
-    of: dict[str, list[str]] = {}
+    """Command, commit, machine and seed of all rows; archived ones with the rows they made."""
+    notes: dict[str, list[str]] = {}  # what is true of some rows only
     for key, row, record in rows:
-        trained = str(row.get("trained_commit", record["commit"]))
-        earlier = "weights" not in row and not record["commit"].startswith(trained)
-        note = f" (trained at {trained})" if earlier else ""
-        of.setdefault(captions([record]), []).append(title(key) + note)
-    lines = "\n".join(f"- {'; '.join(names)}: {line}" for line, names in of.items())
+        name = f"{title(key)} ({row.get('data', FIRST)})"
+        commit = str(row.get("trained_commit", record["commit"]))
+        if "weights" not in row and not record["commit"].startswith(commit):
+            notes.setdefault(f"trained at {commit}.", []).append(name)
+        if is_archived(record):
+            notes.setdefault(caption(record), []).append(name)
+    live = captions(record for *_, record in rows if not is_archived(record)).splitlines()
+    lines = [*live, *(f"{'; '.join(names)}: {note}" for note, names in notes.items())]
     summary = "<summary>Commands, commits, machine and seed</summary>"
-    return f"<details>{summary}\n\n{lines}\n\n</details>"
+    listed = "\n".join(f"- {line}" for line in lines)
+    return f"<details>{summary}\n\n{listed}\n\n</details>"
 
 
 def in_short(cells: Cells) -> str:
@@ -193,9 +209,9 @@ def auto(cells: Cells) -> str:
     found = [(name, *cell) for (name, key), cell in cells.items() if key == "auto"]
     for name, row, _ in found:
         for each in row["tried"]:
-            notes = ["chosen"] * (each["name"] == row["kept"]) + [each["note"]] * bool(each["note"])
+            notes = ["chosen"] * (each["name"] == row["selected"])
+            notes += [each["note"]] * bool(each["note"])
             times = {"minutes": each["minutes"], **each["figures"]} if each["figures"] else {}
-            known = each["name"].replace("taught", "fine-tuned")
-            line = {"data": name, "allowed": row["minutes"], "name": known, **times}
-            tried.append({**line, "note": ": ".join(notes).replace("taught", "fine-tuned")})
+            line = {"data": name, "allowed": row["minutes"], "name": each["name"], **times}
+            tried.append({**line, "note": ": ".join(notes)})
     return f"{table(TRIED, tried, merged=True)}\n\n{captions(record for *_, record in found)}"

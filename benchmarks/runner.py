@@ -66,19 +66,15 @@ def in_rounds(
             if not found or "failed" not in found[-1][0]:
                 found.append(cell(experiment.systems[key], name, options))
                 say(f"{name}, {key}, round {number}: {found[-1][0].get('failed', 'done')}")
-    return [
-        about_cell(experiment.systems[key], name, key, options) | row
-        for (name, key), found in rounds.items()
-        for row in medians(found)
-    ]
-
-
-def about_cell(system: System, name: str, key: str, options: Options) -> Row:
-    """What all rows of a cell have."""
-    about: Row = {"data": name, "key": key, "system": system.title}
-    minutes = system.minutes(options)
-    about |= {"threads": options.threads, "seed": options.seed}
-    return about if minutes is None else about | {"minutes": minutes}
+    rows: list[Row] = []
+    for (name, key), found in rounds.items():
+        system = experiment.systems[key]
+        about: Row = {"data": name, "key": key, "system": system.title}
+        about |= {"threads": options.threads, "seed": options.seed}
+        if (minutes := system.minutes(options)) is not None:
+            about["minutes"] = minutes
+        rows += [about | row for row in medians(found)]
+    return rows
 
 
 def cell(system: System, name: str, options: Options) -> list[Row]:

@@ -14,7 +14,6 @@ from benchmarks.catalog import EXPERIMENTS
 from benchmarks.experiment import Options, Row
 from benchmarks.record import RECORDS, Record, records
 from benchmarks.systems import LinearPeer, Ours
-from xmtc.core.config import read_toml
 
 OWN = "quality_results"
 EXPERIMENT = EXPERIMENTS[OWN]
@@ -33,8 +32,12 @@ Cell = tuple[str, str]  # data set and system
 Cells = dict[Cell, tuple[Row, Record]]
 Standing = tuple[str, Row, Record]  # system, its row, where it is from
 
-# Titles in records of other experiments -> the keys here.
-KEYS: dict[str, dict[str, str]] = read_toml(Path(__file__).with_suffix(".toml"))
+# Experiments whose rows count too, and their keys that have another name here.
+OTHERS = (
+    *("quality_lightxml", "quality_xr_transformer", "quality_xbert", "quality_aplc"),
+    *("quality_auto", "quality_one_vs_all", "quality_linear_tree"),
+)
+KEYS = {"xmtc": "linear_tree", "xmtc-3": "linear_tree-3", "xmtc-one_vs_all": "one_vs_all"}
 
 
 def standing(folder: Path = RECORDS) -> Cells:
@@ -46,34 +49,20 @@ def standing(folder: Path = RECORDS) -> Cells:
 def every_row(folder: Path = RECORDS) -> dict[Cell, list[tuple[Row, Record]]]:
     """All rows of each cell."""
     found: dict[Cell, list[tuple[Row, Record]]] = {}
-    for file in (OWN, *KEYS):
-        for record in records(file, folder):
+    for name in (OWN, *OTHERS):
+        for record in records(name, folder):
             for row in record["measurements"]:
                 data = row.get("data", FIRST)
-                key = key_of(file, row)
-                if key and data in DATA and not row.get("trained_dirty"):
+                key = row.get("key", "")
+                key = KEYS.get(key, key)
+                if key in EXPERIMENT.systems and data in DATA and not row.get("trained_dirty"):
                     found.setdefault((data, key), []).append((row, record))
     return found
 
 
-def key_of(file: str, row: Row) -> str | None:
-    """The system of a row, as docs/results.md names it."""
-    if file == OWN:
-        return str(row["key"])
-    if file == "quality_linear_tree":
-        key = linear_key(row)
-        return key.replace("xmtc", "linear_tree") if key else None
-    return KEYS[file].get(row["system"])
-
-
-def linear_key(row: Row) -> str | None:
-    """The key of a row of quality_linear_tree: by title and trees where it has none."""
-    return row.get("key", KEYS["quality_linear_tree"].get(f"{row['system']} {row.get('trees')}"))
-
-
 def full_vocabulary(key: str, record: Record, row: Row) -> bool:
     """Whether features were given with the words of a single text, which our systems read."""
-    linear = record["benchmark"].replace(" ", "_") in ("quality_linear_tree", "quality_one_vs_all")
+    linear = record["benchmark"] in ("quality_linear_tree", "quality_one_vs_all")
     if not linear and key not in FEATURES_GIVEN:
         return True
     return bool(row.get("text", {"min_df": 2}).get("min_df", 1) == 1)

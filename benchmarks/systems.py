@@ -58,7 +58,7 @@ class Auto(Ours):
     def measure(self, data: str, options: Options) -> Row:
         place, cost = training.trained(self, data, options)
         report = json.loads((place.parent / "run" / "tried.json").read_text())
-        tried = {"kept": report["selected"], "tried": report["tried"], "why": [report["why"]]}
+        tried = {"selected": report["selected"], "tried": report["tried"], "why": [report["why"]]}
         return {**cost, **tried, **figures.of_folder(place, data, options)}
 
     def minutes(self, options: Options) -> float:

@@ -82,3 +82,14 @@ def test_the_readme_names_the_two_commands():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "make demo" in readme
     assert "make test" in readme
+
+
+def test_no_record_doc_or_test_names_a_folder_of_a_machine():
+    folder = re.compile(r"(?<![\w.\-])/(work|tmp|root|home)/|\.\./shared")
+    files = [*(ROOT / "benchmarks" / "records").glob("*.jsonl"), *ROOT.glob("*.md")]
+    for name in ("docs", "benchmarks", "tests", "scripts"):
+        for suffix in ("md", "py", "toml"):
+            files += (ROOT / name).rglob(f"*.{suffix}")
+    for path in (*files, ROOT / "Makefile"):
+        if path.name != Path(__file__).name and "venvs" not in path.parts:
+            assert not folder.search(path.read_text(encoding="utf-8")), path.name

@@ -65,15 +65,8 @@ class PeerTraining(System):
 
         sample = sample_of(name, options)
         epoch = math.ceil(len(sample) / BATCH)
-        question = {
-            "mode": "pace",
-            "threads": options.threads,
-            "seed": options.seed,
-            "tokens": TOKENS,
-            "batch": BATCH,
-            "rate": 1e-4,
-            "steps": [epoch, 2 * epoch],
-        }
+        question = {"mode": "pace", "threads": options.threads, "seed": options.seed, "rate": 1e-4}
+        question |= {"tokens": TOKENS, "batch": BATCH, "steps": [epoch, 2 * epoch]}
         with tempfile.TemporaryDirectory() as folder:
             write_for_peer(Path(folder), sample, sample.texts[:1])
             (Path(folder) / "encoder").symlink_to(find("minilm"), target_is_directory=True)

@@ -40,11 +40,6 @@ LEAST_SHARE = 0.5  # of the minutes is for steps, even if all else takes more th
 SHARES = (600, 800, 1200)  # steps of the levels in the published settings; deeper: as the last
 
 
-def answer(task: dict[str, Any]) -> dict[str, Any]:
-    """The figures of a training, or the pace of the matcher alone."""
-    return pace(task) if task["mode"] == "pace" else measure(task)
-
-
 def measure(task: dict[str, Any]) -> dict[str, Any]:
     """All figures but the quality of the ranking, which goes to ranking.npz."""
     torch.set_num_threads(task["threads"])
@@ -63,12 +58,8 @@ def measure(task: dict[str, Any]) -> dict[str, Any]:
         model = XTransformer.load(place, is_predict_only=True)
     rank(model, asked[:BATCH], rows[:BATCH], task)
     found, cost = timed(lambda: rank(model, asked, rows, task).tocsr())
-    np.savez(
-        Path(task["folder"]) / "ranking.npz",
-        indptr=found.indptr,
-        indices=found.indices,
-        data=found.data,
-    )
+    ranking = Path(task["folder"]) / "ranking.npz"
+    np.savez(ranking, indptr=found.indptr, indices=found.indices, data=found.data)
     pairs = [(asked[row], rows[row : row + 1]) for row in range(min(1000, len(asked)))]
     single = latency(lambda pair: rank(model, [pair[0]], pair[1], task), pairs)
     return {
@@ -131,14 +122,8 @@ def train(texts: list[str], features: Any, relevant: Any, params: Any) -> Any:
 
 def rank(model: Any, texts: list[str], rows: Any, task: dict[str, Any]) -> Any:
     """Without loader processes, which only cost time where texts are in memory."""
-    return model.predict(
-        texts,
-        X_feat=rows,
-        only_topk=task["k"],
-        batch_size=BATCH,
-        batch_gen_workers=0,
-        threads=task["threads"],
-    )
+    how = {"only_topk": task["k"], "threads": task["threads"], "batch_size": BATCH}
+    return model.predict(texts, X_feat=rows, batch_gen_workers=0, **how)
 
 
 def planned(
@@ -199,4 +184,7 @@ def _pace(task: dict[str, Any], texts: list[str], asked: Sequence[int]) -> tuple
 
 
 if __name__ == "__main__":
-    answer_questions(f"libpecos {metadata.version('libpecos')}", answer)
+    answer_questions(
+        f"libpecos {metadata.version('libpecos')}",
+        lambda task: pace(task) if task["mode"] == "pace" else measure(task),
+    )

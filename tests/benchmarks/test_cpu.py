@@ -17,8 +17,7 @@ CORES = (
 def test_bf16_is_used_where_the_processor_has_it(tmp_path, monkeypatch, flags, precision):
     monkeypatch.setattr(cpu, "_FILE", tmp_path / "cpuinfo")
     cpu._FILE.write_text(CORES.format(flags))
-    name = "A: fast one (family 26, model 2)"
-    assert (cpu.name(), cpu.precision()) == (name, precision)
+    assert (cpu.name(), cpu.precision()) == ("A: fast one (family 26, model 2)", precision)
 
 
 def test_a_system_that_says_nothing_of_its_processor_has_a_name_and_fp32(tmp_path, monkeypatch):

@@ -1,22 +1,32 @@
-"""Tables from records: templates, claims, the row that stands; nothing names a folder."""
+"""Tables from records: templates, claims, the row that stands; where figures come from."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
+import shlex
 from functools import partial
-from pathlib import Path
 
 import pytest
-from benchmarks import pages, results_page, standing
+from benchmarks import pages, results_page, runner, standing
+from benchmarks.__main__ import parser
+from benchmarks.catalog import EXPERIMENTS
 from benchmarks.experiment import Options, Result
-from benchmarks.record import RECORDS, records
-from benchmarks.render import Column, caption, filled, recorded_results, results_table, short, table
+from benchmarks.record import records
+from benchmarks.render import (
+    Column,
+    caption,
+    captions,
+    filled,
+    recorded_results,
+    results_table,
+    short,
+    table,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
-ROOT = Path(__file__).parents[2]
 MACHINE = {"cores": 2, "cpu": "Abacus", "ram_gb": 8}
 
 
@@ -25,9 +35,8 @@ def row(key="linear_tree", data="eurlex4k-proxy", p5=50.0, **figures):
         "data": data,
         "key": key,
         "system": key,
-        "threads": 2,
-        **{"train_seconds": 90.0, "single_p50_ms": 12.0, "model_mb": 90.0, "peak_mb": 900.0},
-        "nDCG@5": 60.0,
+        **{"threads": 2, "train_seconds": 90.0, "single_p50_ms": 12.0, "nDCG@5": 60.0},
+        **{"model_mb": 90.0, "peak_mb": 900.0},
         **{f"{name}@{k}": p5 for name in ("P", "PSP") for k in (1, 3, 5)},
         **figures,
     }
@@ -52,31 +61,20 @@ def written(folder, name, *records):
 
 
 @pytest.mark.parametrize(
-    ("template", "text"),
+    ("template", "value", "text"),
     [
-        ("{seconds:time}", "59 s"),
-        ("{minutes:time}", "1.5 min"),
-        ("{P@1:.1f}/{P@3:.1f}", "80.0/70.2"),
-        ("{large}", "12,346"),
-        ("{share:.0%}", "33%"),
-        ("{name:text} {version:last}", "a \\| b 1.2"),
-        ("{zero:g?}", None),
-        ("{not there}", None),
+        ("{x:time}", 59.0, "59 s"),
+        ("{x:time}", 90.0, "1.5 min"),
+        ("{x:.1f}/{x:.0f}", 70.16, "70.2/70"),
+        ("{x}", 12_345.6, "12,346"),
+        ("{x:.0%}", 1 / 3, "33%"),
+        ("{x:text} {x:last}", "a | b", "a \\| b b"),
+        ("{x:g?}", 0, None),
+        ("{not there}", 0, None),
     ],
 )
-def test_a_template_is_filled_with_figures(template, text):
-    figures = {
-        "seconds": 59.0,
-        "minutes": 90.0,
-        "P@1": 80.0,
-        "P@3": 70.16,
-        "large": 12_345.6,
-        "share": 1 / 3,
-        "name": "a | b",
-        "version": "it 1.2",
-        "zero": 0,
-    }
-    assert filled(template, figures) == text
+def test_a_template_is_filled_with_figures(template, value, text):
+    assert filled(template, {"x": value}) == text
 
 
 @given(st.floats(1e-3, 1e7))
@@ -87,13 +85,8 @@ def test_short_numbers_keep_their_value(value):
 def test_a_table_leaves_out_repeats_and_columns_without_values():
     columns = [Column("set", "{data:text}"), Column("none", "{none}"), Column("P", "{P@1:g}")]
     rows = [{"data": "a", "P@1": 1}, {"data": "a", "P@1": 2}, {"data": "b"}]
-    assert table(columns, rows, merged=True).splitlines() == [
-        "| set | P |",
-        "|---|---|",
-        "| a | 1 |",
-        "|  | 2 |",
-        "| b |  |",
-    ]
+    shown = table(columns, rows, merged=True)
+    assert shown == "| set | P |\n|---|---|\n| a | 1 |\n|  | 2 |\n| b |  |"
 
 
 @given(
@@ -121,6 +114,32 @@ def test_a_caption_has_command_commit_machine_and_seed():
     assert caption(record()) == (
         "*`python -m benchmarks quality_results`, commit 012345678, 2 cores of Abacus, seed 0.*"
     )
+
+
+def test_an_archived_record_says_so_and_commands_of_several_systems_are_one():
+    archived = record(benchmark="toys", command="python toys.py --all", again="not shown")
+    assert caption(archived).startswith("*recorded at commit 012345678 with `python toys.py` (arch")
+    command = "python -m benchmarks toys --systems {} --threads 1"
+    found = [record(command=command.format(keys)) for keys in ("a-1", "b", "a-1 c")]
+    assert captions(found).startswith("*`python -m benchmarks toys --systems a-1 b c --threads 1`")
+    assert "\n" not in captions(found)
+
+
+COMMAND = re.compile(r"`(python (?:-m )?benchmarks[^`]*)`")
+
+
+def test_every_caption_names_a_command_that_runs_or_is_archived():
+    texts = pages.texts().values()
+    found = {line: COMMAND.search(line) for text in texts for line in text.splitlines()}
+    commands = {line: match[1] for line, match in found.items() if match}
+    assert len(commands) > 50
+    for line, command in commands.items():
+        if "(archived)" not in line:
+            words = shlex.split(command)
+            assert words[:3] == ["python", "-m", "benchmarks"]
+            asked = parser().parse_args(words[3:])
+            options = Options(data=tuple(asked.data), systems=tuple(asked.systems))
+            assert runner.cells_of(EXPERIMENTS[asked.experiment], options)
 
 
 def test_the_newest_row_of_each_cell_is_shown(tmp_path, monkeypatch):
@@ -169,12 +188,10 @@ def test_the_row_that_stands_is_decided_by_the_documented_order(tmp_path, key, w
 
 
 def test_rows_of_other_experiments_count_under_their_key(tmp_path):
-    old = row("", system="PECOS XR-Linear", trees=3)
-    del old["key"]
-    written(tmp_path, "quality_linear_tree", record(old, benchmark="quality linear_tree"))
-    written(tmp_path, "quality_lightxml", record(row(system="learned combination")))
-    cells = standing.standing(tmp_path)
-    assert set(cells) == {("eurlex4k-proxy", "pecos-3"), ("eurlex4k-proxy", "learned")}
+    written(tmp_path, "quality_linear_tree", record(row("pecos-3"), row("xmtc-3")))
+    written(tmp_path, "quality_lightxml", record(row("learned"), row("lightxml, int8")))
+    keys = {key for _, key in standing.standing(tmp_path)}
+    assert keys == {"pecos-3", "linear_tree-3", "learned"}
 
 
 def test_cells_without_a_row_in_as_many_threads_are_missing(tmp_path):
@@ -184,13 +201,15 @@ def test_cells_without_a_row_in_as_many_threads_are_missing(tmp_path):
     assert measured == {"linear_tree", "sklearn"}
 
 
-def test_a_section_has_table_notes_claims_and_sources():
+def test_the_results_have_tables_notes_claims_and_sources():
+    law = {"data": "eurlex57k"}
     cells = {
-        ("eurlex57k", "linear_tree"): (row(threads=1), record()),
-        ("eurlex57k", "sklearn"): (row("sklearn", fit_seconds=1.0, p5=40.0), record()),
-        ("eurlex57k", "fasttext"): (row("fasttext", failed="> 60 min"), record()),
+        ("eurlex57k", "linear_tree"): (row(threads=1, **law), record()),
+        ("eurlex57k", "sklearn"): (row("sklearn", fit_seconds=1.0, p5=40.0, **law), record()),
+        ("eurlex57k", "fasttext"): (row("fasttext", failed="> 60 min", **law), record()),
+        ("eurlex57k", "xrt"): (row("xrt", p5=30.0, **law), record(benchmark="quality_lightxml")),
     }
-    text = results_page.section("eurlex57k", cells)
+    text = results_page.results(cells)
     assert "| `linear_tree` | 50.0 |" in text
     assert "90 s ¹" not in text
     assert "1.5 min ¹" in text
@@ -198,16 +217,5 @@ def test_a_section_has_table_notes_claims_and_sources():
     assert "> 60 min" in text
     assert "*published: BERT-base*" in text
     assert "P@5 of our best single model above every peer's (points) | 10.00 holds |" in text
-    assert "commit 012345678" in text
+    assert "PECOS XR-Transformer (eurlex57k): *recorded at commit 012345678" in text
     assert "Not measured yet" in text
-
-
-def test_no_record_doc_or_test_names_a_folder_of_a_machine():
-    folder = re.compile(r"(?<![\w.\-])/(work|tmp|root|home)/|\.\./shared")
-    files = [*RECORDS.glob("*.jsonl"), *ROOT.glob("*.md"), ROOT / "Makefile"]
-    for name in ("docs", "benchmarks", "tests", "scripts"):
-        for suffix in ("md", "py", "toml"):
-            files += (ROOT / name).rglob(f"*.{suffix}")
-    for path in files:
-        if path.name != Path(__file__).name and "venvs" not in path.parts:
-            assert not folder.search(path.read_text(encoding="utf-8")), path.name

@@ -6,16 +6,22 @@ import importlib
 import json
 import sys
 from importlib import metadata
+from io import BytesIO
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from benchmarks.experiment import BenchmarkError
+from benchmarks.experiment import BenchmarkError, Options, System
 from benchmarks.figures import saved_ranking
 from benchmarks.limits import alone
 from benchmarks.measures.growth import planted
 from benchmarks.peers import client, runner
+from benchmarks.runner import cell
+from sklearn.datasets import load_svmlight_file
+
+from waiting import soon
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 
@@ -61,6 +67,20 @@ def test_a_cell_says_how_much_memory_training_took(task):
     assert any(15 < alone(runner.measure, Toy(), task)["peak_mb"] < 100 for _ in range(20))
 
 
+def test_the_data_file_of_omikuji_holds_the_same_data(monkeypatch, tmp_path):
+    modules = ("omikuji", "omikuji._libomikuji")
+    adapter = adapter_of(monkeypatch, "omikuji_tree", dict.fromkeys(modules, mock.MagicMock()))
+    features = sp.random(20, 7, 0.3, "csr", np.float32, random_state=0)
+    relevant = sp.random(20, 5, 0.4, "csr", np.float32, random_state=1)
+    adapter.write_svmlight(tmp_path / "X.txt", features, relevant)
+    header, *lines = (tmp_path / "X.txt").read_text().splitlines()
+    assert header == "20 7 5"
+    body = BytesIO("\n".join(lines).encode())
+    read, labels = load_svmlight_file(body, n_features=7, multilabel=True, zero_based=True)
+    assert np.allclose(read.toarray(), features.toarray(), atol=1e-5)
+    assert [set(row) for row in labels] == [set(row.indices) for row in relevant]
+
+
 class FastText:
     """Stands for the package: it ends in NaN unless the learning rate is low enough."""
 
@@ -79,9 +99,7 @@ class FastText:
 @pytest.mark.parametrize(
     ("package", "rates"), [(FastText(0.5), [0.5]), (FastText(0.2), [0.5, 0.25, 0.125])]
 )
-def test_fasttext_trains_more_slowly_where_its_tutorials_rate_ends_in_nan(
-    monkeypatch, task, package, rates
-):
+def test_fasttext_halves_a_rate_that_ends_in_nan(monkeypatch, task, package, rates):
     adapter = fasttext_adapter(monkeypatch, package)
     for _ in range(2):  # each task starts with the tutorial's rate
         package.rates.clear()
@@ -100,18 +118,26 @@ def test_other_errors_of_fasttext_are_raised(monkeypatch, task, package):
 
 
 def fasttext_adapter(monkeypatch, package):
-    """The peer's script, with the package that its own environment has."""
-    monkeypatch.setitem(sys.modules, "fasttext", package)
+    return adapter_of(monkeypatch, "fasttext_ova", {"fasttext": package}).FastText()
+
+
+def adapter_of(monkeypatch, script, packages):
+    """The peer's script, with the packages that its own environment has."""
+    for name, package in packages.items():
+        monkeypatch.setitem(sys.modules, name, package)
     monkeypatch.setattr(metadata, "version", lambda name: "0")
-    monkeypatch.delitem(sys.modules, "benchmarks.peers.fasttext_ova", raising=False)
+    monkeypatch.delitem(sys.modules, f"benchmarks.peers.{script}", raising=False)
     monkeypatch.setattr(sys, "path", list(sys.path))  # the script adds to it
-    return importlib.import_module("benchmarks.peers.fasttext_ova").FastText()
+    return importlib.import_module(f"benchmarks.peers.{script}")
 
 
 SCRIPT = """
-import os, sys
+import os, sys, time
+from pathlib import Path
+if sys.argv[1:]: Path(sys.argv[1]).write_text(str(os.getpid()))
 print('{"version": "toy 1"}', flush=True)
 for line in sys.stdin:
+    if "sleep" in line: time.sleep(60)
     if "die" in line: sys.exit("the toy broke")
     if "kill" in line: os.kill(os.getpid(), 9)
     if "grow" in line: sys.exit("std::bad_alloc")
@@ -137,6 +163,25 @@ def test_a_peer_that_ends_says_why(tmp_path):
 def test_a_peer_without_memory_says_so(tmp_path, how):
     with toy_peer(tmp_path) as peer, pytest.raises(client.PeerFailed, match=r"^OOM$"):
         peer.ask(do=how)
+
+
+class Sleeper(System):
+    """A package that takes a minute. Its data set is the folder of its script."""
+
+    def measure(self, data, options):
+        with client.Peer("xmtc", f"{data}/toy.py", f"{data}/pid") as peer:
+            return peer.ask(do="sleep")
+
+    def limit(self, options):
+        return 0.1
+
+
+@LINUX
+def test_a_package_that_needs_too_long_fails_and_its_process_is_stopped(tmp_path):
+    (tmp_path / "toy.py").write_text(SCRIPT)
+    assert cell(Sleeper("toy"), str(tmp_path), Options()) == [{"failed": "> 0.1 min"}]
+    status = Path("/proc") / (tmp_path / "pid").read_text() / "stat"
+    soon(lambda: not status.exists() or ") Z " in status.read_text())
 
 
 def test_a_peer_that_does_not_start_is_no_result(tmp_path):

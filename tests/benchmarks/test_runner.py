@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from benchmarks import record, runner
 from benchmarks.experiment import BenchmarkError, Claim, Experiment, Options, System
 from benchmarks.limits import alone, peak, reset_peak, resident, timed
 
+from waiting import soon
 from xmtc.core.errors import DataError
 
 ROOT = Path(__file__).parents[2]
@@ -36,12 +36,7 @@ class Toy(System):
             raise errors[self.ends]
         if self.ends == "killed":
             os.abort()
-        if self.ends == "late":
-            time.sleep(60)
         return {"seconds": float(self.count), "pid": os.getpid(), "list": [1, 2]}
-
-    def limit(self, options):
-        return 0.05 if self.ends == "late" else 1.0
 
 
 TOYS = Experiment(
@@ -68,7 +63,7 @@ def test_a_run_appends_one_record_and_earlier_ones_stay(tmp_path):
     assert [line["seed"] for line in lines(tmp_path)] == [0, 7]
 
 
-def test_a_record_has_what_is_needed_to_judge_it_and_names_no_folder(tmp_path):
+def test_a_record_has_what_is_needed_to_read_it_and_names_no_folder(tmp_path):
     runner.run(TOYS, Options(data=("laws",), systems=("few",)), ["toys"], tmp_path)
     (found,) = lines(tmp_path)
     assert found["command"] == "python -m benchmarks toys"
@@ -90,12 +85,7 @@ def test_cells_may_have_a_record_each(tmp_path):
 @LINUX
 @pytest.mark.parametrize(
     ("ends", "failed"),
-    [
-        ("killed", "OOM"),
-        ("memory", "OOM"),
-        ("late", "> 0.05 min"),
-        ("breaks", "ValueError: two | words"),
-    ],
+    [("killed", "OOM"), ("memory", "OOM"), ("breaks", "ValueError: two | words")],
 )
 def test_what_fails_is_a_row_and_not_the_end(ends, failed):
     systems = {"bad": Toy("bad", ends=ends), "few": Toy("few")}
@@ -118,12 +108,8 @@ def test_figures_are_medians_over_the_rounds():
     ]
 
 
-@pytest.fixture
-def toys(monkeypatch):
+def test_the_command_prints_the_rows_and_the_claims(monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(command_line.EXPERIMENTS, "toys", TOYS)
-
-
-def test_the_command_prints_the_rows_and_the_claims(toys, tmp_path, capsys):
     code = command_line.main(["toys", "--data", "laws", "--records", str(tmp_path)])
     printed = capsys.readouterr().out
     assert code == 0
@@ -156,13 +142,8 @@ def test_missing_data_is_one_sentence(monkeypatch, tmp_path, capsys):
 
 
 def test_records_of_subsets_and_of_changed_code_are_not_shown(tmp_path):
-    options = {"subset": None}
-    found = [
-        {"dirty": False, "options": options, "seed": 1},
-        {"dirty": True, "options": options},
-        {"dirty": False, "options": {"subset": 500}},
-        {"dirty": False, "options": options, "seed": 2},
-    ]
+    kinds = [(1, False, None), (2, True, None), (3, False, 500), (4, False, None)]
+    found = [{"seed": s, "dirty": d, "options": {"subset": n}} for s, d, n in kinds]
     (tmp_path / "toys.jsonl").write_text("\n".join(map(json.dumps, found)))
     assert record.records("toys", tmp_path) == [found[3], found[0]]
     assert record.records("dolls", tmp_path) == []
@@ -197,13 +178,6 @@ def test_who_is_killed_takes_the_work_along(tmp_path):
     parent.wait()
     status = Path("/proc") / place.read_text() / "stat"
     soon(lambda: not status.exists() or ") Z " in status.read_text())
-
-
-def soon(true):
-    end = time.monotonic() + 50
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 @LINUX

@@ -61,15 +61,8 @@ def test_the_settings_of_our_systems_are_settings_of_their_kind(system):
 @pytest.mark.slow
 def test_a_neural_system_trains_as_many_epochs_as_fit(options):
     encoder = {"type": "cnn", "embedding_dim": 16}
-    system = Ours(
-        "small",
-        "lightxml",
-        settings={"encoder": encoder},
-        neural=True,
-        in_minutes=True,
-        validation_texts=20,
-        checkpoints=2,
-    )
+    how = {"neural": True, "in_minutes": True, "validation_texts": 20, "checkpoints": 2}
+    system = Ours("small", "lightxml", settings={"encoder": encoder}, **how)
     settings = training.planned(system, data.training("planted", options), options)
     assert settings["training"]["epochs"] >= 1
     assert settings["training"]["patience"] == settings["training"]["epochs"]
