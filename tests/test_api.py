@@ -99,7 +99,7 @@ def test_label_names_decide_not_their_order(model):
 def test_an_unknown_kind_or_setting_gets_a_hint():
     with pytest.raises(xmtc.ConfigError, match="did you mean 'one_vs_all'"):
         xmtc.train("one_vs_al", planted())
-    with pytest.raises(xmtc.ConfigError, match=r"svm.costs.*did you mean 'cost'"):
+    with pytest.raises(xmtc.ConfigError, match=r"svm.costs.*did you mean 'svm.cost'"):
         xmtc.train("one_vs_all", planted(), svm={"costs": 2})
 
 

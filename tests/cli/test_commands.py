@@ -504,7 +504,7 @@ def test_update_finds_the_training_data_again_and_again(capfd, tree):
     assert [s["texts"] for s in shown["sources"]] == [200, 1, 1]
     assert shown["sources"][0]["path"] == str(tree / "trn.jsonl")
     _, output, _ = xmtc(capfd, "inspect", tree / "widest")
-    assert f"learned from {tree / 'trn.jsonl'} (200 texts)" in output
+    assert f"trained on {tree / 'trn.jsonl'} (200 texts)" in output
 
 
 @pytest.mark.parametrize(
@@ -666,7 +666,7 @@ def test_skipped_lines_are_counted(capfd, tmp_path):
         (["train", "one_vs_all", "x.jsonl", "--out", "m", "--sett", "a"], 2, "No such option"),
         (["train", "one_vs_al", "x.jsonl", "--out", "m"], 1, "did you mean 'one_vs_all'"),
         (["train", "one_vs_all", "nowhere.jsonl", "--out", "m"], 1, "nowhere.jsonl"),
-        (["train", "one_vs_all", "x", "--out", "m", "--set", "svm.coost=1"], 1, "mean 'cost'"),
+        (["train", "one_vs_all", "x", "--out", "m", "--set", "svm.coost=1"], 1, "mean 'svm.cost'"),
         (["train", "one_vs_all", "x", "--out", "m", "--set", "svm"], 1, "name=value"),
         (["train", "one_vs_all", "x", "--out", "m", "--set", "svm.cost=abc"], 1, "a number"),
         (["train", "one_vs_all", "x", "--out", "m", "--config", "no.toml"], 1, "no.toml"),

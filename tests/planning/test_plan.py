@@ -133,7 +133,7 @@ def test_limits_that_nothing_fits_are_refused_with_the_least(data, priced):
         xmtc.plan("linear_tree", data, memory=1.5e9)
     with pytest.raises(xmtc.ConfigError, match="above 0"):
         xmtc.plan("linear_tree", data, minutes=0)
-    with pytest.raises(xmtc.ConfigError, match="no model called"):
+    with pytest.raises(xmtc.ConfigError, match="no kind of model"):
         xmtc.plan("linear_treee", data)
     with pytest.raises(xmtc.DataError, match="expected a Dataset"):
         xmtc.plan("linear_tree", ["text"])

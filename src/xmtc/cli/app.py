@@ -139,5 +139,6 @@ def _sentence(error: BaseException) -> str:
 
 def _in_flags(sentence: str) -> str:
     """What the library calls `text_column=...` is `--text-column` here; `overwrite=True` a flag."""
+    sentence = re.sub(r"\b(validation|minutes|memory)=(?=[;. ])", r"--\1", sentence)
     sentence = re.sub(r"\b([a-z_]+)=True\b", lambda m: f"--{m[1].replace('_', '-')}", sentence)
     return re.sub(r"\b([a-z_]+)=\.\.\.", lambda m: f"--{m[1].replace('_', '-')} ...", sentence)

@@ -29,7 +29,13 @@ NOTHING = ["–"]  # the recall of labels of which there are none to find
     type=click.Path(),
     help="Labelled texts that no model was trained on.",
 )
-@click.option("-k", "ks", multiple=True, type=click.IntRange(1), help="Cut-offs; default 1 3 5.")
+@click.option(
+    "-k",
+    "ks",
+    multiple=True,
+    type=click.IntRange(1),
+    help="Cut-offs; repeatable.",
+)
 @click.option(
     "--resamples",
     default=1000,
@@ -151,15 +157,15 @@ def _print_bands(found: Comparison, model: str) -> None:
         if band.positives:
             cells = side_by_side(band.recall[recall], other.recall[recall], versus[band.name])
         rows.append([band.name, f"{band.positives:,}", *cells])
-    title = f"Recall among the first {found.k}, by how often training saw the label"
-    print_table(["labels", "in the truth", first, model, "difference", "p"], rows, title)
+    title = f"R@{found.k} by training frequency of the label"
+    print_table(["training texts", "relevant pairs", first, model, "difference", "p"], rows, title)
 
 
 def _print_texts(found: Comparison, model: str, top: int) -> None:
     versus = found.versus[model]
     first = found.models[0]
     click.echo(
-        f"First label right: both {versus.both_right:,}, only {model} {len(versus.won):,}, "
+        f"First label correct: both {versus.both_right:,}, only {model} {len(versus.won):,}, "
         f"only {first} {len(versus.lost):,}, neither {versus.neither_right:,}\n"
     )
     for title, examples in zip((model, first), found.examples(model, top), strict=True):
@@ -173,7 +179,7 @@ def _print_texts(found: Comparison, model: str, top: int) -> None:
         ]
         if rows:
             columns = ["text", "relevant", first, model]
-            print_table(columns, rows, f"Only {title} has the first label right", words=4)
+            print_table(columns, rows, f"Only {title} has the first label correct", words=4)
 
 
 def _short(words: str, length: int) -> str:

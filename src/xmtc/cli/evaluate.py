@@ -17,7 +17,13 @@ SHOWN = ("P", "R", "nDCG", "PSP", "PSnDCG", "RP", "coverage")
 @click.command("evaluate")
 @click.argument("model", type=click.Path())
 @click.argument("data", type=click.Path())
-@click.option("-k", "ks", multiple=True, type=click.IntRange(1), help="Cut-offs; default 1 3 5.")
+@click.option(
+    "-k",
+    "ks",
+    multiple=True,
+    type=click.IntRange(1),
+    help="Cut-offs; repeatable.",
+)
 @click.option("--threshold", type=float, help="Also F1, counting scores from this value on.")
 @click.option("--resamples", default=0, help="Confidence intervals from this many resamples.")
 @click.option(
@@ -50,7 +56,7 @@ def command(
     as_json: bool,
     **reading: Any,
 ) -> None:
-    """Rank the labels of DATA with MODEL and compare with the truth. Figures are percent."""
+    """Rank the labels of DATA with MODEL and measure it; figures are percent."""
     from xmtc import api
     from xmtc.data.formats.xc_split import read_filter_pairs
 
@@ -98,5 +104,5 @@ def _print_bands(report: Any) -> None:
         ]
         for band in report.bands
     ]
-    title = "By how often training saw the label"
-    print_table(["labels", "how many", "in the truth", f"recall@{k}"], rows, title)
+    title = "By training frequency of the label"
+    print_table(["training texts", "labels", "relevant pairs", f"R@{k}"], rows, title)

@@ -52,7 +52,7 @@ def _print(summary: dict[str, Any]) -> None:
         f"{summary['library']}"
     )
     for source in summary["sources"]:
-        click.echo(f"learned from {_value(source)}")
+        click.echo(f"trained on {_value(source)}")
     settings = [[name, _value(value)] for name, value in _flat(summary["settings"])]
     print_table(["setting", "value"], settings, "Settings", words=2)
     arrays = [
@@ -70,7 +70,7 @@ def _value(value: Any) -> str:
         return ",".join(map(_value, value)) or "none"
     if isinstance(value, dict):
         return f"{value['path']} ({counted(value['texts'], 'text')})"
-    return str(value)
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def _flat(settings: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:

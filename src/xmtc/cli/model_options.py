@@ -53,10 +53,10 @@ memory_option = click.option(
     "--memory",
     metavar="SIZE",
     callback=_bytes,
-    help="Most memory to use, e.g. 4GB; not for neural kinds.",
+    help="Memory limit, e.g. 4GB; for linear kinds.",
 )
 minutes_option = click.option(
     "--minutes",
     type=click.FloatRange(0, min_open=True),
-    help="Longest time to train; of kinds that need PyTorch, for `auto` only.",
+    help="Time limit; for linear kinds and auto.",
 )

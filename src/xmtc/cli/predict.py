@@ -34,7 +34,7 @@ CHUNK = 1 << 16  # bytes of standard input read at once
 @click.option("--only", multiple=True, metavar="LABEL", help="Only this label; repeatable.")
 @click.option("--exclude", multiple=True, metavar="LABEL", help="Never this label; repeatable.")
 @click.option("--text", "texts", multiple=True, help="A text right here; repeatable.")
-@click.option("--text-column", help="Name of the field with the text in JSON lines.")
+@click.option("--text-column", help="Name of the field or column with the text.")
 @click.option("--skip-bad", is_flag=True, help="Answer bad lines with an error instead of ending.")
 @click.option(
     "--json/--table",
@@ -58,7 +58,7 @@ def command(
 ) -> None:
     """Tag the texts in FILE (default: standard input) with the labels of MODEL.
 
-    Each line is a JSON object with a text, as in training data, or else a plain text. Answers come
+    FILE has JSON lines, a table (CSV, TSV, Parquet) or one text per line. Answers come
     one JSON line per text, in the same order; an "id" or "uid" of the object is passed on.
     """
     from xmtc import api

@@ -45,13 +45,13 @@ def command(
 ) -> None:
     """Train a model of KIND on DATA, a file or folder of labelled texts, and save it.
 
-    `xmtc settings KIND` lists the settings, `xmtc presets` published ones. With --memory or
-    --minutes, settings of the kinds that `xmtc plan` knows are changed until they fit; KIND auto
-    tries several kinds within --minutes and returns the best on held-out texts, never worse there
-    than linear_tree. --validation names a file, or a folder with a validation part, that is used
-    instead of held-out texts of DATA, e.g. to select the best checkpoint (the options of reading
-    apply to both). Neural kinds write checkpoints, a log and curves to FOLDER.run: a training that
-    was killed continues when the same command is run again.
+    `xmtc settings KIND` lists the settings, `xmtc presets` published ones; --config wins over
+    --preset, --set over both. With --memory or --minutes, settings of linear kinds are changed
+    until they fit; KIND auto tries several kinds within --minutes and returns the best on held-out
+    texts, never worse there than linear_tree. --validation names a file, or a folder with a
+    validation part, that is used instead of held-out texts of DATA, e.g. to select the best
+    checkpoint (the options of reading apply to both). Neural kinds write checkpoints, a log and
+    curves to FOLDER.run: a training that was killed continues when the same command is run again.
     """
     from xmtc import api
     from xmtc import plan as make_plan

@@ -194,7 +194,8 @@ def _from_dict(base: T, values: Mapping[str, Any], prefix: str) -> T:
     for name in values:
         if name not in names:
             known = [TYPE, *names] if hasattr(cls, "TYPE") else names
-            hint = _elsewhere(cls, str(name), prefix) or did_you_mean(str(name), known) or "."
+            alike = did_you_mean(str(name), known).replace("mean '", f"mean '{prefix}")
+            hint = _elsewhere(cls, str(name), prefix) or alike or "."
             available = ", ".join(prefix + each for each in known)
             raise ConfigError(f"no setting {prefix + str(name)!r}{hint} Available: {available}")
     read = {

@@ -84,7 +84,7 @@ def _section(comparison: Comparison, model: str, metrics: Sequence[str], limit: 
         "<h3>By label frequency</h3>",
         f"<p>Change of recall at {k}, by training texts of the label.</p>",
         pictures.whiskers({name: versus.bands[name] for name in bands}),
-        "<h3>First label right</h3>",
+        "<h3>First label correct</h3>",
         pictures.shares(texts),
     ]
     if limit:

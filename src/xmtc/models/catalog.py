@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from xmtc.core.errors import ConfigError, did_you_mean
+from xmtc.models import presets
 
 if TYPE_CHECKING:
     from xmtc.core.dataset import Dataset
@@ -37,8 +38,11 @@ def module_of(kind: str) -> Any:
     """The module that trains this kind."""
     modules = {known: module for known, (module, _) in KINDS.items()} | RECIPES
     if kind not in modules:
+        if kind in presets.names():
+            made_for = presets.load(kind).kind
+            raise ConfigError(f"{kind} is a preset of {made_for}: train {made_for} with it.")
         hint = did_you_mean(kind, modules) or "."
-        raise ConfigError(f"no model called {kind!r}{hint} Available: {', '.join(modules)}")
+        raise ConfigError(f"no kind of model {kind!r}{hint} Available: {', '.join(modules)}")
     return importlib.import_module(modules[kind])
 
 

@@ -40,8 +40,9 @@ def names() -> tuple[str, ...]:
 def load(name: str) -> Preset:
     """The preset with this name."""
     if name not in names():
-        hint = did_you_mean(name, names()) or "."
-        raise ConfigError(f"no preset {name!r}{hint} `xmtc presets` lists them.")
+        alike = [each for each in names() if each.startswith(f"{name}-")]
+        hint = f". Available: {', '.join(alike)}." if alike else did_you_mean(name, names()) or "."
+        raise ConfigError(f"no preset {name!r}{hint} `xmtc presets` lists all.")
     values = config.read_toml(FOLDER / f"{name}.toml")
     settings = values.get("settings", {})
     if "base" in values:
