@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import argparse
 import ast
-import io
 import re
 import sys
 import threading
-import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -103,6 +101,9 @@ def measured() -> Found:
             types[name].append(where)
         lengths += _look_at_functions(tree, source, where, found)
         _look_at_lines(source, where, found)
+    for path in _elsewhere():
+        where = str(path.relative_to(ROOT))
+        found.places[DIALECT_WORDS] += _dialect(path.read_text(encoding="utf-8"), where)
     for key, known in (("type names twice", types), ("file names twice", names)):
         for name, everywhere in sorted(known.items()):
             if len(everywhere) > 1:
@@ -146,10 +147,22 @@ def _look_at_lines(source: str, where: str, found: Found) -> None:
     for number, line in enumerate(source.splitlines(), 1):
         if "# fmt: skip" in line:
             found.places["fmt: skip"].append(f"{where}:{number}")
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        for word in DIALECT.finditer(token.string):
-            number = token.start[0] + token.string[: word.start()].count("\n")
-            found.places[DIALECT_WORDS].append(f"{where}:{number} {word[0]}")
+    found.places[DIALECT_WORDS] += _dialect(source, where)
+
+
+def _dialect(source: str, where: str) -> Iterator[str]:
+    for number, line in enumerate(source.splitlines(), 1):
+        for word in DIALECT.finditer(line):
+            yield f"{where}:{number} {word[0]}"
+
+
+def _elsewhere() -> Iterator[Path]:
+    """Tests, docs and benchmarks, but for what lists the words or was recorded."""
+    for folder in ("tests", "docs", "benchmarks"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            left_out = path.name == "test_measures.py" or "venvs" in path.parts
+            if path.suffix in (".py", ".md", ".toml") and not left_out:
+                yield path
 
 
 def walks() -> dict[str, float]:

@@ -392,7 +392,7 @@ def test_predict_reads_a_pipe(folder, tmp_path):
         assert process.wait(30) == 0
 
 
-def test_what_predict_and_evaluate_cannot_use_is_said(capfd, folder, tmp_path):
+def test_predict_and_evaluate_name_options_that_they_cannot_use(capfd, folder, tmp_path):
     model = folder / "model"
     (tmp_path / "t.txt").write_text("sign1a\n")
     (tmp_path / "xc").mkdir()
@@ -637,7 +637,7 @@ def test_convert_writes_json_lines(capfd, folder, tmp_path):
     assert (row["text"], sorted(row["labels"])) == ("olive oil", ["fish", "trade"])
 
 
-def test_one_text_with_one_label_is_said_in_the_singular(capfd, tmp_path):
+def test_one_text_with_one_label_is_in_the_singular(capfd, tmp_path):
     (tmp_path / "one.jsonl").write_text('{"text": "a word", "labels": ["x"]}\n')
     train = ["train", "most_frequent", tmp_path / "one.jsonl", "--out", tmp_path / "m"]
     assert "on 1 text with 1 label in" in xmtc(capfd, *train)[1]

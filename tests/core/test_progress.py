@@ -23,7 +23,7 @@ def impatient(monkeypatch):
 
 
 @pytest.mark.parametrize("answer", [None, False])
-def test_nobody_looks_so_nothing_is_written(capfd, answer):
+def test_without_a_terminal_nothing_is_written(capfd, answer):
     show_progress(answer)
     with track("clustering", 3) as advance:
         for _ in range(3):

@@ -24,7 +24,7 @@ def trees(draw, max_depth=20, max_nodes=8):
 
 
 @given(trees())
-def test_every_node_is_the_child_of_its_parent_and_of_nobody_else(tree):
+def test_every_node_is_the_child_of_its_parent_and_of_no_other(tree):
     for level, children in enumerate(tree.children):
         above = 1 if level == 0 else len(tree.parents[level - 1])
         found = [children.nodes[children.start[n] : children.start[n + 1]] for n in range(above)]

@@ -18,7 +18,7 @@ def test_a_read_only_machine_gets_a_temporary_place(monkeypatch):
     monkeypatch.delenv("NUMBA_CACHE_DIR")
 
 
-def test_a_place_that_was_chosen_is_kept(monkeypatch):
+def test_a_place_that_the_user_named_stays(monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", "/chosen")
     monkeypatch.setattr(os, "access", lambda place, mode: False)
     kernels.find_cache_folder()

@@ -109,7 +109,7 @@ def test_logistic_loss_agrees_with_liblinear(seed, cost):
         assert biases[label] == pytest.approx(theirs.intercept_[0], abs=1e-3)
 
 
-def test_at_most_so_many_weights_are_kept_the_largest():
+def test_at_most_so_many_weights_remain_the_largest():
     features, relevant = random_problem(1)
     full, _ = train_one_vs_all(features, relevant, SvmConfig(prune=0))
     few, _ = train_one_vs_all(features, relevant, SvmConfig(prune=0, max_weights=4))
@@ -151,7 +151,7 @@ def test_a_rough_logistic_solution_is_not_far_from_the_best(seed, cost, toleranc
     assert (reached(rough) - reached(best) <= 0.05 * (nothing - reached(best)) + 1e-3).all()
 
 
-def test_of_equal_weights_no_more_are_kept_than_allowed():
+def test_of_equal_weights_no_more_remain_than_allowed():
     features = as_csr(unit_rows(as_csr(np.ones((4, 9), np.float32))))
     relevant = as_csr(np.array([[1], [1], [0], [1]], np.float32))
     few, _ = train_one_vs_all(features, relevant, SvmConfig(prune=0, max_weights=4))
@@ -220,7 +220,7 @@ def test_large_weights_are_all_that_reach_the_limit(seed, labels, threshold, mos
     assert (values == dense[expected]).all()
 
 
-def test_weights_of_zero_are_never_kept():
+def test_weights_of_zero_are_never_stored():
     weights = np.zeros((1, 7, 16), np.float32)
     weights[0, 2:4, 0] = 1, -2
     for most in (9, 1, 5):

@@ -211,7 +211,7 @@ def test_xlnet_is_read_as_it_was_made_to_be(xlnet):
     assert np.abs(upper - lower).max() > 1e-3
 
 
-def test_xlnet_learns_and_travels(xlnet, tmp_path):
+def test_xlnet_trains_and_can_be_copied(xlnet, tmp_path):
     """With the published vector, loss and schedule; rates for an encoder that knows nothing."""
     data = planted()
     changes = {

@@ -154,7 +154,7 @@ def test_the_loss_is_the_sum_of_three_read_one_by_one(guides, encoder, tmp_path)
 
 
 @pytest.mark.parametrize("mean", [False, True])
-def test_the_papers_distance_beside_a_sum_and_beside_a_mean(mean, tmp_path):
+def test_the_papers_distance_with_a_sum_and_with_a_mean(mean, tmp_path):
     """The loop divides by three texts. Equation 2 is added to a mean as it is; to a sum that
     the paper does not divide, it is divided too."""
     only = {"text_weight": 0.0, "link_weight": 0.0}

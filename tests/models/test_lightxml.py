@@ -171,7 +171,7 @@ IN_CLUSTERS = {"max_flat_labels": 4, "max_leaf": 4, "beam": 2, "label_dim": 16}
 
 
 @pytest.mark.parametrize("negatives", ["dynamic", "static", "static_own_encoder"])
-def test_half_precision_teaches_clusters_too(negatives):
+def test_half_precision_trains_clusters_too(negatives):
     quick = quick_settings("lightxml", **IN_CLUSTERS, published={"negatives": negatives})
     quick = merged(quick, {"training": {"precision": "fp16", "epochs": 1}})
     assert xmtc.train("lightxml", planted(texts=40), quick).rank(["sign1a"], 2).labels.shape[1] == 2

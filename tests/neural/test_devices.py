@@ -1,4 +1,4 @@
-"""What is said of a processor that lacks the precision asked for."""
+"""The warning about a processor that lacks the precision asked for."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def says(monkeypatch, caplog):
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
 def test_a_precision_that_is_imitated_is_warned_of_once(says, precision):
-    (said,) = says(precision, PLAIN)
-    assert precision in said and 'training.precision to "fp32"' in said
+    (warning,) = says(precision, PLAIN)
+    assert precision in warning and 'training.precision to "fp32"' in warning
 
 
-def test_nothing_is_said_where_the_processor_has_it_or_is_not_known(says):
+def test_there_is_no_warning_where_the_processor_has_it_or_is_not_known(says):
     assert not says("fp32", PLAIN)
     assert not says("bf16", {**PLAIN, "avx512_bf16": True})
     assert not says("fp16", {**PLAIN, "amx_fp16": True})

@@ -145,7 +145,7 @@ def test_labels_are_other_real_packages_that_not_everybody_needs(lists):
 
 
 def test_a_label_of_one_text_only_is_dropped_and_so_is_a_text_without_labels(lists):
-    lists.add("lonely", TRAIN, "needs what nobody else needs", Depends="libb")
+    lists.add("lonely", TRAIN, "needs what no other package needs", Depends="libb")
     split = lists.split()
     texts = {row.text for row in split.train + split.test}
     assert texts == {"a train text.", "a test text."}
@@ -309,7 +309,7 @@ def test_when_apt_brings_nothing_its_own_words_are_passed_on(monkeypatch, tmp_pa
     assert "Its output: W: no network" in capsys.readouterr().err
 
 
-def test_apt_is_kept_away_from_the_system(tmp_path):
+def test_apt_stays_away_from_the_system(tmp_path):
     config = dataset.private_apt(tmp_path).read_text()
     for key in ("Dir::State::lists", "Dir::State::status", "Dir::Cache"):
         assert f'{key} "{tmp_path}/' in config

@@ -77,11 +77,11 @@ def test_head_keeps_the_first_tokens(count, room):
 @given(st.integers(0, 60), st.integers(2, 20))
 def test_head_and_tail_keep_both_ends(count, room):
     whole = TOKENIZER.backend_tokenizer.encode(numbered(count), add_special_tokens=False).ids
-    kept = tokenize([numbered(count)], TOKENIZER.backend_tokenizer, Cut(room, "head_tail")).ids
-    assert len(kept) == min(room, count)
+    cut = tokenize([numbered(count)], TOKENIZER.backend_tokenizer, Cut(room, "head_tail")).ids
+    assert len(cut) == min(room, count)
     if count > room:
         head = room // 2
-        assert kept.tolist() == whole[:head] + whole[head - room :]
+        assert cut.tolist() == whole[:head] + whole[head - room :]
 
 
 @given(st.integers(0, 60), st.integers(2, 20), st.integers(1, 4))
@@ -93,7 +93,7 @@ def test_chunks_are_the_text_cut_in_order(count, room, most):
     assert (np.diff(tokens.starts) <= room).all()
 
 
-def test_tokens_are_made_once_and_kept_by_content(tmp_path, monkeypatch):
+def test_tokens_are_made_once_and_cached_by_content(tmp_path, monkeypatch):
     texts = ["alpha beta", "", "gamma \ud800"]
     cut = Cut(8)
     made = cached_tokens(texts, TOKENIZER.backend_tokenizer, cut, tmp_path)
@@ -138,12 +138,12 @@ def test_a_thinned_batch_has_some_tokens_in_their_order_and_always_cls(
     if frozen:  # the state of a token says where it was
         whole = replace(whole, states=places.unsqueeze(2).float())
     thin = thinned(whole, share)
-    for count, kept in zip(counts, thin.mask.sum(1).tolist(), strict=True):
-        assert kept == 1 or abs(kept - (count + 2) * share) < 0.501
+    for count, left in zip(counts, thin.mask.sum(1).tolist(), strict=True):
+        assert left == 1 or abs(left - (count + 2) * share) < 0.501
     for row, real in enumerate(thin.mask.bool()):
-        kept = thin.ids[row][real].tolist()
+        left = thin.ids[row][real].tolist()
         known = iter(whole.ids[row].tolist())
-        assert all(token in known for token in kept)  # in their order
+        assert all(token in known for token in left)  # in their order
         assert thin.ids[row, thin.cls[row]] == slow.cls_token_id
         assert real[thin.cls[row]]
         if frozen:

@@ -139,14 +139,17 @@ def test_layers_above_the_frozen_ones_are_not_computed_for_their_states(
 
 @pytest.mark.parametrize(("cache", "bound"), [("fp16", 5e-3), ("fp32", 1e-5)])
 def test_cached_states_are_as_exact_as_asked_for(folders, tmp_path, cache, bound):
-    for kept in (cache, "fp16" if cache == "fp32" else "fp32"):  # one does not serve for the other
+    for stored in (
+        cache,
+        "fp16" if cache == "fp32" else "fp32",
+    ):  # one does not serve for the other
         encoder = make_encoder(
-            TEXTS, config_of(folders, "bert", trainable_layers=1, frozen_cache=kept)
+            TEXTS, config_of(folders, "bert", trainable_layers=1, frozen_cache=stored)
         ).eval()
         tokens = tokenize(TEXTS, encoder.tokenizer, encoder.cut)
         source = source_of(encoder, tokens, tmp_path)
-        assert source.states.dtype == {"fp16": np.float16, "fp32": np.float32}[kept]
-        if kept == cache:
+        assert source.states.dtype == {"fp16": np.float16, "fp32": np.float32}[stored]
+        if stored == cache:
             found = source.encoder.eval()(source.batch(np.arange(4))).detach()
             np.testing.assert_allclose(found, encoder.encode(TEXTS), atol=bound)
 

@@ -74,7 +74,7 @@ def test_gradients_are_those_of_the_example():
     assert float(gate.grad) == pytest.approx(-0.2)
 
 
-def test_a_text_without_labels_is_taught_the_head_and_shut_gates():
+def test_a_text_without_labels_trains_the_head_and_closed_gates():
     layer, vectors = toy(loss="document")
     logits = torch.tensor([TOY_HEAD])
     expected = F.binary_cross_entropy_with_logits(logits, torch.zeros_like(logits))
@@ -86,15 +86,15 @@ def naive(layer, vectors, rows):
     head = layer.sizes[0]
     starts = layer.starts
     logits = layer.head(vectors)
-    chances = layer.probabilities(vectors)
+    probabilities = layer.probabilities(vectors)
     totals = []
     terms = []
     for text, labels in enumerate(rows):
         total = torch.zeros((), dtype=torch.float64)
         many = head
         for label in range(head):
-            chance = chances[text, label]
-            total = total - torch.log(chance if label in labels else 1 - chance)
+            probability = probabilities[text, label]
+            total = total - torch.log(probability if label in labels else 1 - probability)
         for tail in range(len(layer.tails)):
             here = range(int(starts[tail + 1]), int(starts[tail + 2]))
             if not set(here) & set(labels):
@@ -104,8 +104,8 @@ def naive(layer, vectors, rows):
                 continue
             many += len(here)
             for label in here:
-                chance = chances[text, label]
-                total = total - torch.log(chance if label in labels else 1 - chance)
+                probability = probabilities[text, label]
+                total = total - torch.log(probability if label in labels else 1 - probability)
         totals.append(total)
         terms.append(many)
     if layer.loss_form == "document":
@@ -191,19 +191,19 @@ def test_parameters_are_counted_to_the_unit(dim, sizes, paper, code):
     assert parameters(dim, sizes, norm_relu=True) == code
 
 
-def equation_11(texts, dim, sizes, chances, q=2):
-    """Expected multiply-adds; chances: of each tail."""
+def equation_11(texts, dim, sizes, probabilities, q=2):
+    """Expected multiply-adds; probabilities: of each tail."""
     behind = sum(
-        chance * (size + dim) / q**tail
-        for tail, (chance, size) in enumerate(zip(chances, sizes[1:], strict=True), 1)
+        probability * (size + dim) / q**tail
+        for tail, (probability, size) in enumerate(zip(probabilities, sizes[1:], strict=True), 1)
     )
     return texts * dim * (sizes[0] + len(sizes) - 1 + behind)
 
 
 @pytest.mark.parametrize("every", [1, 4])
 def test_the_work_is_that_of_equation_11(every):
-    """p: the share of texts that have a label in the tail. Read as the chance that any text of the
-    batch has one, as the paper says, the equation is an upper bound; with every=1 both are 1."""
+    """p: the share of texts that have a label in the tail. Read as the probability that any text of
+    the batch has one, as the paper says, it is an upper bound; with every=1 both are 1."""
     texts = 16
     dim = 64
     sizes = [500, 800, 700, 600]
@@ -270,7 +270,7 @@ def finished(sizes, seed, hidden=False, spread=1.0, **others):
 
 
 @given(clusters, st.booleans(), st.booleans(), st.booleans(), st.booleans(), st.integers(0, 99))
-def test_a_finished_layer_scores_like_the_one_taught(
+def test_a_finished_layer_scores_like_the_one_trained(
     sizes, hidden, norm_relu, bias, standardized, seed
 ):
     layer = finished(sizes, seed, hidden, norm_relu=norm_relu, bias=bias)

@@ -1,4 +1,4 @@
-"""Output layers: chunks change nothing but memory; a finished layer scores like the one taught."""
+"""Output layers: chunks change nothing but memory; a finished layer scores like the one trained."""
 
 from __future__ import annotations
 
@@ -160,8 +160,8 @@ def test_vectors_that_are_all_the_same_have_a_standard():
     assert (standard.center.tolist(), standard.spread) == ([7.0, 7.0], 1.0)
 
 
-def test_a_layer_that_changes_at_once_can_be_taught_twice():
-    """The first optimizer must not go on changing it beside the second."""
+def test_a_layer_that_changes_at_once_can_be_trained_twice():
+    """The first optimizer must not go on changing it with the second."""
     head = Chunked(3, 5, False, chunk=2)
     part = {"head": (head, 0.1)}
     config = TrainingConfig()

@@ -117,7 +117,7 @@ def test_accumulated_batches_are_one_large_batch(accumulate):
     assert sorted(row for rows in first_epoch for row in rows) == list(range(24))
 
 
-def test_the_best_epoch_is_kept_and_patience_ends():
+def test_the_best_epoch_counts_and_patience_ends():
     task = Toy(metrics=[10.0, 30.0, 20.0, 25.0, 5.0, 99.0])
     history = fitted(task, epochs=6, patience=3)
     alone = Toy(metrics=[10.0, 30.0])
@@ -220,18 +220,18 @@ def test_a_run_leaves_a_log_and_curves(tmp_path):
 
 
 def test_the_bar_says_loss_quality_speed_and_time_to_the_end(monkeypatch):
-    said = []
+    notes = []
     clock = iter(range(10**6))
 
     @contextmanager
     def bar(title, total):
-        yield lambda amount, note="": said.append((title, note))
+        yield lambda amount, note="": notes.append((title, note))
 
     monkeypatch.setattr(loop, "track", bar)
     monkeypatch.setattr(log, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     fitted(Toy(metrics=[12.5, 25.0]), epochs=2)  # 24 texts in steps of 4, one second each
     first, second = (
-        [note for title, note in said if title == f"epoch {n} of 2" and note] for n in (1, 2)
+        [note for title, note in notes if title == f"epoch {n} of 2" and note] for n in (1, 2)
     )
     assert all(note.startswith("loss ") and "4 texts/s" in note for note in first + second)
     assert not any("P@5" in note for note in first)  # nothing is measured yet
