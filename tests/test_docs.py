@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from xmtc.core.config import settings_of
 from xmtc.data.formats.jsonl import write_jsonl
 from xmtc.data.planted import planted
-from xmtc.models.catalog import KINDS
+from xmtc.models.catalog import KINDS, module_of
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -93,3 +94,42 @@ def test_no_record_doc_or_test_names_a_folder_of_a_machine():
     for path in (*files, ROOT / "Makefile"):
         if path.name != Path(__file__).name and "venvs" not in path.parts:
             assert not folder.search(path.read_text(encoding="utf-8")), path.name
+
+
+ABOUT_CODE = [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", ROOT / "benchmarks/README.md"]
+ABOUT_CODE += (ROOT / "docs/decisions").glob("*.md")
+PATH = re.compile(r"`([\w./]*[a-z]\w*(?:\.(?:py|toml|csv)|/))`")
+FOLDERS = (".", "src/xmtc", "src/xmtc/neural", "benchmarks")
+
+
+def found(path):
+    return [ROOT / folder / path for folder in FOLDERS if (ROOT / folder / path).exists()]
+
+
+@pytest.mark.parametrize("page", ABOUT_CODE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_and_the_names_in_them_exist(page):
+    text = page.read_text(encoding="utf-8")
+    for path in PATH.findall(text):
+        if not re.search(r"NAME|KIND|^(cache|checkpoints|peers/venvs)/", path):
+            assert found(path), f"{page.name} names {path}"
+    for name, path in re.findall(r"`(\w+)`\s+(?:of|in)\s+`([\w/]+\.py)`", text):
+        code = found(path)[0].read_text(encoding="utf-8")
+        assert re.search(rf"^(def |class )?{name}\b", code, re.MULTILINE), f"no {name} in {path}"
+
+
+def test_settings_in_the_docs_are_settings_of_some_kind():
+    every = [row.name for kind in KINDS for row in settings_of(module_of(kind).Config())]
+    sources = "".join(path.read_text() for path in (ROOT / "src/xmtc").rglob("*.py"))
+    fields = set(re.findall(r"^    (\w+): .* = (?:setting|group)\(", sources, re.MULTILINE))
+    groups = {name.partition(".")[0] for name in every if "." in name}
+    variants = {"encoder", "ranker", "index"}  # unions, of which `every` has the default only
+    for page in PAGES:
+        for name in re.findall(
+            r"`((?:[a-z_]+\.)+(?!py|toml|md|csv)[a-z_]+)(?:=[^`]*)?`", page.read_text()
+        ):
+            first, last = name.split(".")[0], name.split(".")[-1]
+            if first in variants:
+                assert last in fields | {"type", "name"}, f"{page.name}: no setting {name}"
+            elif first in groups:
+                known = any(f".{each}".endswith(f".{name}") for each in every)
+                assert known, f"{page.name}: no setting {name}"
