@@ -56,7 +56,11 @@ class Table:
                 if self.wants(row):
                     chosen.setdefault(tuple(row.get(name) for name in self.key), (row, record))
         place = self.systems.index
-        return sorted(chosen.values(), key=lambda cell: (cell[0]["data"], place(cell[0]["system"])))
+
+        def order(cell: tuple[Row, Record]) -> tuple[str, int, int]:
+            return cell[0]["data"], cell[0].get("trees") or 1, place(cell[0]["system"])
+
+        return sorted(chosen.values(), key=order)
 
     def wants(self, row: Row) -> bool:
         """Whether a row is one of these; a model that was trained by changed code is not shown."""
