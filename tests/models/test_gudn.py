@@ -116,7 +116,7 @@ def label_text_of(row):
     ("guides", "encoder"),
     [
         ({}, {}),
-        ({"features": "pooler"}, {"pooling": "cls", "pooled_layers": 10}),
+        ({"features": "pooler"}, {"pooling": "cls", "published": {"pooled_layers": 10}}),
         ({"feature_weight": 3.0, "link_weight": 0.5, "text_weight": 2.0, "distance": "paper"}, {}),
         (FEATURE, FP32),
         ({"features": "pooler"}, FP32),
@@ -171,7 +171,7 @@ def test_the_papers_distance_with_a_sum_and_with_a_mean(mean, tmp_path):
 
 
 def test_ten_layers_are_as_many_as_the_encoder_has(tmp_path):
-    _, _, encoder = guided(tmp_path, encoder={"pooling": "cls", "pooled_layers": 10})
+    _, _, encoder = guided(tmp_path, encoder={"pooling": "cls", "published": {"pooled_layers": 10}})
     assert encoder.dim == 4 * 32  # three layers and the embeddings
 
 
@@ -274,7 +274,7 @@ def published(**guides):
         {"guides": published(**FEATURE, labels_as="one_hot", features="pooler")},
         {
             "guides": published(features="pooler", order="shuffled"),
-            "encoder": {"pooling": "cls", "pooled_layers": 2, "trainable_layers": 2},
+            "encoder": {"pooling": "cls", "published": {"pooled_layers": 2}, "trainable_layers": 2},
         },
         {"max_flat_labels": 4, "max_leaf": 4, "beam": 2, "label_dim": 16},
     ],
@@ -398,7 +398,7 @@ def test_presets_are_the_published_settings():  # spec 5
         assert (how.schedule.name, how.schedule.warmup) == ("linear", 0)
         assert how.batch_size * how.published.accumulate == 32
         encoder = found.encoder
-        assert (encoder.pooled_layers, encoder.pooling, found.dropout) == (10, "cls", 0.5)
+        assert (encoder.published.pooled_layers, encoder.pooling, found.dropout) == (10, "cls", 0.5)
         assert (encoder.trainable_layers, encoder.dropout) == (None, None)
         assert (guides.features, guides.distance) == ("pooler", "mean")
         assert (guides.max_tokens, encoder.max_tokens, found.published.loss) == (512, 512, "mean")

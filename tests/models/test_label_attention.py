@@ -209,7 +209,7 @@ def test_a_killed_training_goes_on_to_the_same_answer(tmp_path, monkeypatch):
     [
         ({"encoder": {"type": "pretrained", "max_chunks": 2}}, "attend to all words at once"),
         ({"encoder": "xml_cnn"}, "Available: bilstm, cnn, pretrained"),
-        ({"training": training(warmup_epochs=2)}, "learn from each other"),
+        ({"training": training(warmup_epochs=2)}, "no setting 'training.head'"),
         ({"training": training(shard_labels=True)}, "not work with label_attention"),
         ({"arity": 6}, "power of 2"),
         ({"hidden_dims": ()}, "one to eight sizes"),
@@ -245,7 +245,7 @@ def test_presets_are_the_papers():
         (3, 8, 8, 160),
         (3, 8, 8, 160),
     ]
-    assert min(each.max_flat_labels for each in found[:3]) > 10**6
+    assert [each.max_flat_labels for each in found[:3]] == [None] * 3
     assert max(each.max_flat_labels for each in found[3:]) < 10**4
     for each in found:
         training = each.training

@@ -8,6 +8,7 @@ import torch
 
 import xmtc
 from quick import preset, quick_settings
+from xmtc.core.config import settings_of
 from xmtc.data.planted import planted
 from xmtc.models import xml_cnn
 from xmtc.neural.batches.token_layout import Batch
@@ -64,8 +65,10 @@ def test_it_learns_far_more_than_frequencies():
     assert found["P@1"] > 95
 
 
-def test_by_default_there_are_no_clusters():
-    assert xml_cnn.Config().max_flat_labels > 10**9
+def test_there_are_no_clusters_and_no_settings_of_them():
+    names = {row.name for row in settings_of(xml_cnn.Config())}
+    assert not names & {"max_flat_labels", "max_leaf", "beam", "label_dim"}
+    assert not names & {f"published.{name}" for name in ("negatives", "pad_candidates")}
 
 
 def test_the_published_settings_train():

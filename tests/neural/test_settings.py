@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import xmtc
 from quick import training
 from xmtc.core.config import from_dict, merged, settings_of, without_effect
+from xmtc.data.planted import planted
 from xmtc.models import presets
 from xmtc.models.catalog import module_of
+from xmtc.models.holdout import split_validation
 
 KINDS = ("lightxml", "gudn", "aplc", "xml_cnn", "label_attention")
 
@@ -29,11 +33,14 @@ def test_defaults_have_an_effect(kind):
     assert not list(without_effect(config(kind)))
 
 
-def test_presets_have_an_effect():
+def test_presets_have_an_effect(caplog):
     for name in presets.names():
         preset = presets.load(name)
-        if preset.kind in KINDS:
-            assert not list(without_effect(config(preset.kind, **preset.settings))), name
+        settings = config(preset.kind, **preset.settings)
+        assert not list(without_effect(settings)), name
+        if preset.kind in (*KINDS, "xbert", "xr_transformer"):
+            split_validation(planted(texts=200), settings.training)
+    assert not caplog.messages
 
 
 @pytest.mark.parametrize(
@@ -88,12 +95,59 @@ def test_presets_have_an_effect():
         ("aplc", {"clusters": (0.3, 0.7), "published": {"cuts": (5,)}}, "clusters"),
         ("label_attention", {"encoder": {"pooling": "max"}}, "encoder.pooling"),
         ("label_attention", {"arity": 4}, "arity"),
+        (
+            "label_attention",
+            {"encoder": {"type": "pretrained", "published": {"pooled_layers": 2}}},
+            "encoder.published.pooled_layers",
+        ),
+        ("xml_cnn", {"training": training(epochs=0, head_lr=0.1)}, "training.optimizer.head_lr"),
+        (
+            "xml_cnn",
+            {"training": training(epochs=0, warmup_epochs=0, patience=7)},
+            "training.patience",
+        ),
+        *(
+            ("xr_transformer", {"training": training(epochs=0, **{name: value})}, f"training.{at}")
+            for name, value, at in (
+                ("batch_size", 7, "batch_size"),
+                ("head_lr", 0.1, "optimizer.head_lr"),
+                ("warmup", 0.3, "schedule"),
+                ("metric", "P@1", "metric"),
+            )
+        ),
+        ("ensemble", {"how": "round_robin", "missing": "zero"}, "missing"),
+        ("ensemble", {"how": "rank_average", "missing": "zero"}, "missing"),
     ],
 )
 def test_settings_without_effect_are_named(kind, changes, named):
     found = list(without_effect(config(kind, **changes)))
     assert len(found) == 1
     assert found[0].startswith(named)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "xbert", "xr_transformer"])
+@pytest.mark.parametrize(
+    ("name", "value"), [("metric", "P@3"), ("patience", 7), ("validate_every", 5)]
+)
+def test_settings_of_validation_are_reported_where_there_is_none(kind, name, value, caplog):
+    changed = config(kind, training=training(**{name: value})).training
+    split_validation(planted(texts=10), config(kind).training)
+    split_validation(planted(texts=10), replace(changed, validation=0.5))
+    assert not caplog.messages
+    split_validation(planted(texts=10), changed)
+    (message,) = caplog.messages
+    assert message.startswith("training.")
+    assert message.endswith(f"{name} has no effect: there is no validation data.")
+
+
+def test_the_metric_of_an_ensemble_is_reported_where_there_is_no_validation_data(caplog):
+    data = planted(texts=40, labels=4)
+    members = ["most_frequent", "most_frequent"]
+    xmtc.train("ensemble", data, members=members, metric="P@1", validation=0.5)
+    xmtc.train("ensemble", data, members=members)
+    assert not caplog.messages
+    xmtc.train("ensemble", data, members=members, metric="P@1")
+    assert caplog.messages == ["metric has no effect: there is no validation data."]
 
 
 def test_an_own_encoder_is_a_type_and_keeps_no_settings_of_the_pretrained_one():

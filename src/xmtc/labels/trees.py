@@ -49,9 +49,9 @@ class TreeConfig:
     method: Literal["balanced", "kmeans", "random", "frequency"] = setting(
         "balanced", "balanced 2-means, k-means, at random, or by equal label frequency"
     )
-    arity: int = setting(16, "children of a node; a power of 2 for balanced trees")
-    max_leaf: int = setting(16, "labels in a cluster at most", low=1)
-    max_depth: int = setting(20, "levels above the labels at most", low=1, high=MAX_DEPTH - 1)
+    arity: int = setting(16, "children of a node; a power of 2 for balanced trees", low=2)
+    max_leaf: int = setting(16, "maximum labels in a cluster", low=1)
+    max_depth: int = setting(20, "maximum levels above the labels", low=1, high=MAX_DEPTH - 1)
     published: PublishedTree = group(PublishedTree)
 
     def __post_init__(self) -> None:

@@ -39,11 +39,9 @@ class SvmConfig:
         1.0, "factor of C for positive texts; higher favours recall", low=1e-9, high=1e9
     )
     tolerance: float = setting(0.5, "stopping tolerance of the projected gradient", above=0)
-    max_iterations: int = setting(20, "passes over the texts at most", low=1)
+    max_iterations: int = setting(20, "maximum iterations over the texts", low=1)
     prune: float = setting(0.05, "weights below this are dropped: smaller and faster models", low=0)
-    max_weights: int | None = setting(
-        None, "weights per label at most, the largest (None: all)", low=1
-    )
+    max_weights: int | None = setting(None, "maximum weights per label (None: all)", low=1)
     published: PublishedSvm = group(PublishedSvm)
 
     def __post_init__(self) -> None:

@@ -28,12 +28,14 @@ from xmtc.models.neural_recipe import begin
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.adaptive_scorer import AdaptiveScorer, Shape, cluster_sizes, load_scorer
 from xmtc.neural.settings import (
+    STANDARDIZE,
+    VECTOR_DROPOUT,
     EncoderConfig,
     Pretrained,
     TrainingConfig,
     changed,
-    frozen_encoder,
     refuse_shards,
+    untrained,
 )
 
 if TYPE_CHECKING:
@@ -58,16 +60,16 @@ class HiddenLayer:
 class PublishedAplc:
     """What exists for the paper, for its code or for an ablation."""
 
-    cuts: tuple[int, ...] = setting((), "instead of shares: the ranks at which tails begin")
+    cuts: tuple[int, ...] = setting((), "ranks where tails begin, instead of fractions")
     norm_relu: bool = setting(
         True, "LayerNorm and ReLU behind the projection of a tail; the paper has neither"
     )
     loss: Literal["document", "global", "sum"] = setting(
         "sum", "binary cross-entropy: mean per text, over all (the paper), or summed"
     )
-    gate_loss: bool = setting(True, "gates that a text does not need learn to be shut")
+    gate_loss: bool = setting(True, "train gates that a text does not need to stay shut")
     bias_from_frequency: bool = setting(True, "initialize biases with the labels' log-odds")
-    standardize: bool = setting(True, "the output layer reads vectors of mean 0 and spread 1")
+    standardize: bool = setting(True, STANDARDIZE)
 
     def __post_init__(self) -> None:
         rising = all(a < b for a, b in pairwise((0, *self.cuts)))
@@ -82,20 +84,20 @@ class Config:
     encoder: EncoderConfig = group(Pretrained, "what reads the texts")
     training: TrainingConfig = group(TrainingConfig)
     clusters: tuple[float, ...] = setting(
-        (0.5, 0.5), "shares of the labels, by frequency: in the head, then in each tail"
+        (0.5, 0.5), "fractions of the labels, by frequency: in the head, then in each tail"
     )
     narrowing: float = setting(
-        2.0, "each tail reads a vector so many times narrower", low=1, high=1000
+        2.0, "factor by which each tail narrows the vector", low=1, high=1000
     )
     hidden: HiddenLayer | None = group(None, "layer with tanh before the output layer (None: none)")
-    dropout: float = setting(0.2, "dropout on what the output layer reads", low=0, below=1)
+    dropout: float = setting(0.2, VECTOR_DROPOUT, low=0, below=1)
     published: PublishedAplc = group(PublishedAplc)
 
     def __post_init__(self) -> None:
         check_bounds(self)
-        shares = self.clusters
-        sound = 1 <= len(shares) <= 64 and min(shares) > 0 and abs(sum(shares) - 1) < 1e-3
-        require(sound, "clusters", shares, "must be 1 to 64 shares above 0 that add up to 1")
+        sizes = self.clusters
+        sound = 1 <= len(sizes) <= 64 and min(sizes) > 0 and abs(sum(sizes) - 1) < 1e-3
+        require(sound, "clusters", sizes, "must be 1 to 64 fractions above 0 that add up to 1")
         refuse_shards(KIND, self.training)
 
     @property
@@ -104,10 +106,10 @@ class Config:
         return 0 if self.hidden is None else self.hidden.dim
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
-        """Shares that ranks replace, and settings of an encoder that is not trained."""
+        """Fractions that ranks replace, and settings of an encoder that is not trained."""
         if self.published.cuts:
             yield from ((name, "published.cuts is set") for name in changed(self, "clusters"))
-        yield from frozen_encoder(self.encoder, self.training)
+        yield from untrained(self)
 
     def sizes(self, labels: int) -> tuple[int, ...]:
         """Labels in the head and in each tail."""
@@ -137,7 +139,7 @@ class Aplc:
         return self.scorer.rank(self.encode(inputs), k, allowed)
 
     def tails_skipped(self, inputs: Inputs, k: int) -> float:
-        """Of all tails of all texts, the share that ranking k labels did not open."""
+        """Fraction of all tails of all texts that ranking k labels did not open."""
         opened = self.scorer.rank_and_count(self.encode(inputs), k)[1]
         return 1 - float(opened.mean()) if opened.size else 0.0
 

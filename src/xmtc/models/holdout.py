@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xmtc.core.arrays import Inputs
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import DataError, require
+from xmtc.neural.settings import changed
 
 if TYPE_CHECKING:
-    from xmtc.neural.settings import TrainingConfig
-
-METRICS = ("P@1", "P@3", "P@5", "nDCG@5")
+    from xmtc.neural.settings import FineTuning
 
 
 def require_texts(inputs: Inputs, kind: str) -> None:
@@ -23,13 +21,8 @@ def require_texts(inputs: Inputs, kind: str) -> None:
         raise DataError(f"{kind}: expected texts, got a feature matrix; linear_tree takes those.")
 
 
-def split_validation(
-    dataset: Dataset, training: TrainingConfig, metrics: Sequence[str] = METRICS
-) -> tuple[Dataset, Dataset | None]:
-    """The training texts and the validation texts; None where there are none.
-
-    metrics: those that the kind measures on validation texts.
-    """
+def split_validation(dataset: Dataset, training: FineTuning) -> tuple[Dataset, Dataset | None]:
+    """The training texts and the validation texts; None where there are none."""
     given = dataset.validation
     if given is None and training.validation is None:
         schedule = training.schedule.name
@@ -38,11 +31,11 @@ def split_validation(
             "(validation=..., --validation FILE)"
         )
         require(schedule != "plateau", "training.schedule.name", schedule, expected)
+        for name in changed(training, "metric", "patience", "published.validate_every"):
+            warn_without_validation(f"training.{name}")
         return dataset, None
     if given is None and len(dataset) < 2:
         return dataset, None
-    expected = f"is not measured on validation texts here. Available: {', '.join(metrics)}"
-    require(training.metric in metrics, "training.metric", training.metric, expected)
     if given is not None:
         return dataset, given
     assert training.validation is not None
@@ -50,6 +43,12 @@ def split_validation(
     expected = "none of the texts held out carries a label; hold out more, or none"
     require(held_out.relevant.nnz > 0, "training.validation", training.validation, expected)
     return train, held_out
+
+
+def warn_without_validation(setting: str) -> None:
+    """Warn of a setting that was changed and needs validation data, where there is none."""
+    sentence = "%s has no effect: there is no validation data."
+    logging.getLogger("xmtc").warning(sentence, setting)
 
 
 def without_validation(dataset: Dataset, setting: str) -> Dataset:

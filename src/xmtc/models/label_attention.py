@@ -38,15 +38,16 @@ from xmtc.models.neural_recipe import begin
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.attention_scorer import AttentionScorer, load_attention
 from xmtc.neural.settings import (
+    MAX_FLAT_LABELS,
+    MAX_LEAF,
+    AveragedTraining,
     BiLstmEncoder,
     CnnEncoder,
-    HeadConfig,
     OptimizerConfig,
     Pretrained,
-    TrainingConfig,
     changed,
-    frozen_encoder,
     refuse_shards,
+    untrained,
 )
 from xmtc.text import tfidf
 
@@ -73,25 +74,23 @@ class Config:
     """Each label attends to its own words: good on long texts. Minutes to hours."""
 
     encoder: BiLstmEncoder | CnnEncoder | Pretrained = group(BiLstmEncoder, "what reads the texts")
-    training: TrainingConfig = group(
-        lambda: TrainingConfig(
-            epochs=10,
-            optimizer=OptimizerConfig(encoder_lr=5e-3, head_lr=5e-3),
-            head=HeadConfig(warmup_epochs=0),
+    training: AveragedTraining = group(
+        lambda: AveragedTraining(
+            epochs=10, optimizer=OptimizerConfig(encoder_lr=5e-3, head_lr=5e-3)
         )
     )
     dropout: float = setting(0.5, "dropout on the states of words", low=0, below=1)
     hidden_dims: tuple[int, ...] = setting(
         (256,), "dimensions of the layers between a label's attention and its score"
     )
-    max_flat_labels: int = setting(1_000, "up to so many labels there are no clusters", low=0)
+    max_flat_labels: int | None = setting(1_000, MAX_FLAT_LABELS, low=0)
     levels: int = setting(
         1, "levels of clusters above the labels, each with its own encoder", low=1, high=8
     )
     arity: int = setting(
         8, "children of a cluster of the levels above the last, a power of 2", low=2, high=ONE_LEVEL
     )
-    max_leaf: int = setting(32, "maximum labels in a cluster", low=2)
+    max_leaf: int = setting(32, MAX_LEAF, low=2)
     beam: int = setting(
         10, "clusters of a level whose children are candidates", low=1, high=1 << 20
     )
@@ -107,18 +106,16 @@ class Config:
         chunks = getattr(self.encoder, "max_chunks", None)
         expected = "must be none: labels attend to all words at once; raise encoder.max_tokens"
         require(chunks is None, "encoder.max_chunks", chunks, expected)
-        warmup = self.training.head.warmup_epochs
-        expected = "must be 0: labels and words learn from each other"
-        require(warmup == 0, "training.head.warmup_epochs", warmup, expected)
         refuse_shards(KIND, self.training)
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
         """Settings of one vector per text, and of levels that are not there."""
-        for name in changed(self.encoder, "pooling"):
+        pooled = ("published.pooled_layers",) * isinstance(self.encoder, Pretrained)
+        for name in changed(self.encoder, "pooling", *pooled):
             yield f"encoder.{name}", "labels read the states of all words"
         if self.levels == 1:
             yield from ((name, "levels=1") for name in changed(self, "arity"))
-        yield from frozen_encoder(self.encoder, self.training)
+        yield from untrained(self)
 
 
 @dataclass(frozen=True, repr=False)
@@ -264,7 +261,8 @@ def opened_nodes(ranking: Ranking, relevant: Csr, beam: int) -> Ints:
 
 def _label_tree(dataset: Dataset, config: Config) -> LabelTree:
     """The last `levels` levels of clusters of labels whose texts share words, or no clusters."""
-    if len(dataset.labels) <= config.max_flat_labels:
+    most = config.max_flat_labels
+    if most is None or len(dataset.labels) <= most:
         return LabelTree.flat(len(dataset.labels))
     _, features = tfidf.learn(dataset.texts, tfidf.TfidfConfig())
     arity = config.arity if config.levels > 1 else ONE_LEVEL

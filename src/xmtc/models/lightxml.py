@@ -31,10 +31,14 @@ from xmtc.models.neural_recipe import begin
 from xmtc.neural.extra import require_neural
 from xmtc.neural.heads.dense_scorer import DenseScorer, load_discriminator, load_generator
 from xmtc.neural.settings import (
+    MAX_FLAT_LABELS,
+    MAX_LEAF,
+    STANDARDIZE,
+    VECTOR_DROPOUT,
     EncoderConfig,
     Pretrained,
     TrainingConfig,
-    frozen_encoder,
+    untrained,
 )
 from xmtc.text import tfidf
 
@@ -48,14 +52,20 @@ KIND = "lightxml"
 
 
 @dataclass(frozen=True)
-class PublishedLightXML:
-    """What exists for the paper's code or its ablations."""
+class PublishedFlat:
+    """What exists for a paper's code."""
 
     loss: Literal["sum", "mean"] = setting(
         "sum", "binary cross-entropy, summed over labels; mean, as published, learns more slowly"
     )
     bias_from_frequency: bool = setting(True, "initialize biases with the labels' log-odds")
-    standardize: bool = setting(True, "output layers read vectors of mean 0 and spread 1")
+    standardize: bool = setting(True, STANDARDIZE)
+
+
+@dataclass(frozen=True)
+class PublishedLightXML(PublishedFlat):
+    """What exists for the paper's code or its ablations."""
+
     bottleneck_activation: Literal["none", "sigmoid"] = setting(
         "none", "activation behind the projection to label_dim; sigmoid: the paper's text"
     )
@@ -71,33 +81,40 @@ class PublishedLightXML:
 
 
 @dataclass(frozen=True)
-class Config:
-    """A fine-tuned pretrained encoder; clusters where labels are many. Minutes to hours."""
+class FlatConfig:
+    """An encoder and one output layer over all labels."""
 
     encoder: EncoderConfig = group(Pretrained, "what reads the texts")
     training: TrainingConfig = group(TrainingConfig)
-    dropout: float = setting(0.2, "dropout on the text vector", low=0, below=1)
-    max_flat_labels: int = setting(32_000, "up to so many labels there are no clusters", low=0)
-    max_leaf: int = setting(100, "maximum labels in a cluster", low=2)
-    beam: int = setting(
-        32, "clusters whose labels are candidates, in training and ranking", low=1, high=1 << 20
-    )
-    label_dim: int = setting(256, "dimension of label vectors below clusters", low=1, high=1 << 16)
-    published: PublishedLightXML = group(PublishedLightXML)
+    dropout: float = setting(0.2, VECTOR_DROPOUT, low=0, below=1)
+    published: PublishedFlat = group(PublishedFlat)
 
     def __post_init__(self) -> None:
         check_bounds(self)
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
         """Settings of an encoder that is not trained."""
-        return frozen_encoder(self.encoder, self.training)
+        return untrained(self)
+
+
+@dataclass(frozen=True)
+class Config(FlatConfig):
+    """A fine-tuned pretrained encoder; clusters where labels are many. Minutes to hours."""
+
+    max_flat_labels: int | None = setting(32_000, MAX_FLAT_LABELS, low=0)
+    max_leaf: int = setting(100, MAX_LEAF, low=2)
+    beam: int = setting(
+        32, "clusters whose labels are candidates, in training and ranking", low=1, high=1 << 20
+    )
+    label_dim: int = setting(256, "dimension of label vectors below clusters", low=1, high=1 << 16)
+    published: PublishedLightXML = group(PublishedLightXML)
 
 
 @dataclass(frozen=True, repr=False)
 class LightXML:
     """A finished encoder and its output layers. With negatives="static_own_encoder" it has two."""
 
-    config: Config
+    config: FlatConfig
     encoders: tuple[TextEncoder, ...]
     tree: LabelTree
     scorers: tuple[DenseScorer, ...]
@@ -115,7 +132,8 @@ class LightXML:
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
         """The k best labels: those of the best clusters, by the product of both probabilities."""
         encoded = self.encode(inputs)
-        return walk(self.tree, self.scorers, encoded, k, beam=self.config.beam, allowed=allowed)
+        beam = self.config.beam if isinstance(self.config, Config) else 1
+        return walk(self.tree, self.scorers, encoded, k, beam=beam, allowed=allowed)
 
     def to_parts(self) -> Parts:
         """Everything needed to make this model again, the encoder and its tokenizer included."""
@@ -136,7 +154,7 @@ class LightXML:
         return LightXML(**saved_fields(parts, parts.config(Config)))
 
 
-def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> LightXML:
+def train(dataset: Dataset, config: FlatConfig, run: Run = NO_RUN) -> LightXML:
     """Cluster the labels where there are many, then train encoder and output layers together."""
     with begin(KIND, dataset, config, run) as training:
         from xmtc.neural.heads.two_level import TwoLevel
@@ -163,7 +181,7 @@ def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> LightXML:
             return training.measure([encoder, label_encoder], partial(model, label_encoder))()
 
         label_encoder = encoder
-        negatives = config.published.negatives
+        negatives = getattr(config.published, "negatives", "dynamic")
         if isinstance(head, TwoLevel) and negatives != "dynamic":
             own = negatives == "static_own_encoder"
             how = (prepared, head, relevant, config.dropout, measure)
@@ -177,7 +195,7 @@ def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> LightXML:
 
 
 def output_layers(
-    dataset: Dataset, tree: LabelTree, dim: int, config: Config
+    dataset: Dataset, tree: LabelTree, dim: int, config: FlatConfig
 ) -> Flat | Chunked | TwoLevel:
     """One layer over all labels, or generator and discriminator; untrained."""
     from xmtc.neural.heads.chunked import CHUNK, Chunked
@@ -186,7 +204,7 @@ def output_layers(
 
     mean = config.published.loss == "mean"
     head: Flat | Chunked | TwoLevel
-    if tree.depth == 1:
+    if tree.depth == 1 or not isinstance(config, Config):
         head = (Flat if tree.label_count <= CHUNK else Chunked)(dim, tree.label_count, mean)
     else:
         head = TwoLevel(
@@ -207,34 +225,37 @@ def output_layers(
     return head
 
 
-def label_tree(dataset: Dataset, config: Config) -> LabelTree:
+def label_tree(dataset: Dataset, config: FlatConfig) -> LabelTree:
     """Clusters of labels whose texts share words, or no clusters."""
-    if len(dataset.labels) <= config.max_flat_labels:
-        return LabelTree.flat(len(dataset.labels))
+    labels = len(dataset.labels)
+    most = config.max_flat_labels if isinstance(config, Config) else labels
+    if most is None or labels <= most or not isinstance(config, Config):
+        return LabelTree.flat(labels)
     _, features = tfidf.learn(dataset.texts, tfidf.TfidfConfig())
     published = PublishedTree(stop="gain")
     flat = TreeConfig(arity=1 << 20, max_leaf=config.max_leaf, published=published)
     return balanced_tree(pifa(features, dataset.relevant), flat, config.training.seed)
 
 
-def saved_fields(parts: Parts, config: Config) -> dict[str, Any]:
+def saved_fields(parts: Parts, config: FlatConfig) -> dict[str, Any]:
     """The fields of a saved model, without its kind."""
     require_neural(KIND)
     from xmtc.neural.encoders.serialize import encoder_from
 
     labels = len(parts.labels)
     tree = LabelTree.flat(labels)
-    if "clusters" in parts.arrays:
+    count = 1
+    if isinstance(config, Config) and "clusters" in parts.arrays:
         clusters = parts.ids("clusters", max(1, labels), labels)
         top = np.zeros(int(clusters.max(initial=0)) + 1, np.int32)
         tree = from_untrusted(lambda: LabelTree((top, clusters)))
-    count = 2 if tree.depth > 1 and config.published.negatives == "static_own_encoder" else 1
+        count += config.published.negatives == "static_own_encoder"
     encoders = tuple(
         encoder_from(parts, f"encoder{place}", config.encoder) for place in range(count)
     )
     dim = encoders[0].dim
     scorers = [load_generator(parts, "level0", len(tree.parents[0]), dim)]
-    if tree.depth > 1:
+    if isinstance(config, Config) and tree.depth > 1:
         sigmoid = config.published.bottleneck_activation == "sigmoid"
         own = (dim * (count - 1), dim * count)
         scorers.append(load_discriminator(parts, "level1", labels, *own, sigmoid))

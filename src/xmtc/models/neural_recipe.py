@@ -13,8 +13,9 @@ from xmtc.core.dataset import Dataset
 from xmtc.core.interfaces import Model
 from xmtc.core.run import Run, training_key
 from xmtc.evaluation.report import evaluate_ranking
-from xmtc.models.holdout import METRICS, require_texts, split_validation
+from xmtc.models.holdout import require_texts, split_validation
 from xmtc.neural.extra import require_neural
+from xmtc.neural.settings import METRICS
 
 if TYPE_CHECKING:
     from xmtc.neural.devices import Rng

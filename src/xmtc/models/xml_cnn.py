@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xmtc.core.config import LARGEST, group, setting
+from xmtc.core.config import group, setting
 from xmtc.core.dataset import Dataset
 from xmtc.core.parts import Parts
 from xmtc.core.run import NO_RUN, Run
@@ -16,13 +16,19 @@ from xmtc.models import lightxml
 from xmtc.models.holdout import require_texts
 from xmtc.models.lightxml import LightXML
 from xmtc.neural.extra import require_neural
-from xmtc.neural.settings import HeadConfig, OptimizerConfig, TrainingConfig, XmlCnnEncoder
+from xmtc.neural.settings import (
+    VECTOR_DROPOUT,
+    HeadConfig,
+    OptimizerConfig,
+    TrainingConfig,
+    XmlCnnEncoder,
+)
 
 KIND = "xml_cnn"
 
 
 @dataclass(frozen=True)
-class Config(lightxml.Config):
+class Config(lightxml.FlatConfig):
     """A small CNN over words, trained from the texts alone: a neural baseline. Minutes."""
 
     encoder: XmlCnnEncoder = group(XmlCnnEncoder, "what reads the texts")
@@ -33,8 +39,7 @@ class Config(lightxml.Config):
             head=HeadConfig(warmup_epochs=10),
         )
     )
-    dropout: float = setting(0.5, "dropout on the text vector")
-    max_flat_labels: int = setting(LARGEST, "up to so many labels there are no clusters")
+    dropout: float = setting(0.5, VECTOR_DROPOUT, low=0, below=1)
 
 
 @dataclass(frozen=True, repr=False)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from operator import attrgetter
+from typing import Any, ClassVar, Literal, get_args
 
 from xmtc.core.config import check_bounds, group, setting
 from xmtc.core.errors import require
@@ -12,23 +13,32 @@ from xmtc.core.errors import require
 Pooling = Literal["mean", "cls", "max", "pooler"]
 # Of an output layer: binary cross-entropy, or how far margins fall short of 1.
 LabelLoss = Literal["bce", "hinge", "squared_hinge"]
-Metric = Literal["P@1", "P@3", "P@5", "nDCG@5", "P@1-10"]
+Metric = Literal["P@1", "P@3", "P@5", "nDCG@5"]
+METRICS: tuple[str, ...] = get_args(Metric)
 
-MAX_TOKENS = "tokens of a text that are read; time grows with it"
+MAX_TOKENS = "maximum tokens of a text; time grows with it"
 DROPOUT = "dropout inside the encoder"
+VECTOR_DROPOUT = "dropout on the text vector"
+MAX_LEAF = "maximum labels in a cluster"
+MAX_FLAT_LABELS = "maximum labels without clusters (None: no limit)"
+STANDARDIZE = "output layers read vectors of zero mean and unit variance"
+METRIC = "validation metric of the best epoch"
 WIDEST = 1 << 16
 
 
 def changed(config: Any, *names: str) -> Iterator[str]:
-    """Those of these settings that are not at their defaults."""
+    """Those of these settings, e.g. "optimizer.head_lr", that are not at their defaults."""
     defaults = type(config)()
-    return (name for name in names if getattr(config, name) != getattr(defaults, name))
+    return (name for name in names if attrgetter(name)(config) != attrgetter(name)(defaults))
 
 
 @dataclass(frozen=True)
 class PublishedPretrained:
     """What exists for a paper's code."""
 
+    pooled_layers: int = setting(
+        1, "last layers whose pooled states are concatenated", low=1, high=100
+    )
     cls_position: Literal["tokenizer", "first"] = setting(
         "tokenizer", "position of the CLS token; first: LightXML's code, wrong for XLNet"
     )
@@ -38,6 +48,9 @@ class PublishedPretrained:
     frozen_cache: Literal["fp16", "fp32"] | None = setting(
         "fp16", "precision in which states of frozen layers are cached on disk (None: no cache)"
     )
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
 
 
 @dataclass(frozen=True)
@@ -49,14 +62,11 @@ class Pretrained:
     max_tokens: int = setting(256, MAX_TOKENS, low=8, high=WIDEST)
     max_chunks: int | None = setting(
         None,
-        "read a longer text in up to so many chunks of max_tokens (None: truncate)",
+        "maximum chunks of max_tokens read from a longer text (None: truncate)",
         low=1,
         high=1000,
     )
     pooling: Pooling = setting("mean", "how token states become one vector")
-    pooled_layers: int = setting(
-        1, "last layers whose pooled states are concatenated", low=1, high=100
-    )
     trainable_layers: int | None = setting(
         2, "last layers that are fine-tuned (None: all)", low=0, high=1000
     )
@@ -67,10 +77,10 @@ class Pretrained:
     def __post_init__(self) -> None:
         check_bounds(self)
         require(
-            self.pooling != "pooler" or self.pooled_layers == 1,
-            "pooled_layers",
-            self.pooled_layers,
-            "a pooler reads one layer; set pooled_layers=1, or pooling=cls",
+            self.pooling != "pooler" or self.published.pooled_layers == 1,
+            "published.pooled_layers",
+            self.published.pooled_layers,
+            "a pooler reads one layer; set published.pooled_layers=1, or pooling=cls",
         )
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
@@ -90,9 +100,7 @@ class WordEncoderConfig:
     """What encoders that are trained from the texts alone have in common."""
 
     TYPE: ClassVar[str] = ""
-    vocabulary_size: int = setting(
-        50_000, "number of words, the most frequent ones", low=10, high=1 << 30
-    )
+    vocabulary_size: int = setting(50_000, "maximum words, by frequency", low=10, high=1 << 30)
     embedding_dim: int = setting(128, "dimension of word vectors", low=8, high=8192)
     max_tokens: int = setting(256, MAX_TOKENS, low=8, high=WIDEST)
     dropout: float = setting(0.2, DROPOUT, low=0, below=1)
@@ -147,9 +155,7 @@ class XmlCnnEncoder(WordEncoderConfig):
 
     TYPE: ClassVar[str] = "xml_cnn"
     filters: int = setting(128, "filters of each of the three window sizes", low=1, high=8192)
-    pools: int = setting(
-        2, "parts of a text, over each of which every filter is max-pooled", low=1, high=1000
-    )
+    pools: int = setting(2, "parts of a text, each max-pooled by every filter", low=1, high=1000)
     hidden_dim: int = setting(512, "dimension of the text vector", low=1, high=WIDEST)
     published: PublishedXmlCnn = group(PublishedXmlCnn)
 
@@ -178,7 +184,7 @@ class ScheduleConfig:
         "linear", "linear decay to 0, constant, or lowered when validations stop improving"
     )
     warmup: float = setting(
-        0.1, "share of the steps in which the learning rates climb", low=0, below=1
+        0.1, "fraction of the steps during which learning rates increase", low=0, below=1
     )
 
     def __post_init__(self) -> None:
@@ -219,7 +225,7 @@ class PublishedTraining:
         False, "no dropout from a validation inside an epoch to its end: LightXML's code"
     )
     token_fraction: float = setting(
-        1.0, "fraction of each text's tokens sampled per training step: faster"
+        1.0, "fraction of each text's tokens sampled per training step: faster", above=0, high=1
     )
     shard_labels: bool = setting(
         False, "torchrun: each process holds its own rows of the output layers only"
@@ -227,49 +233,46 @@ class PublishedTraining:
 
     def __post_init__(self) -> None:
         check_bounds(self)
-        fraction = self.token_fraction
-        require(0 < fraction <= 1, "token_fraction", fraction, "must be above 0 and at most 1")
 
 
 @dataclass(frozen=True)
-class TrainingConfig:
-    """How encoder and output layers are trained."""
+class FineTuning:
+    """How an encoder and its output layers are trained."""
 
     epochs: int = setting(3, "epochs of fine-tuning; 0: the encoder stays as it is", low=0)
     batch_size: int = setting(32, "maximum texts per batch", low=1)
     batch_tokens: int = setting(8192, "maximum tokens per batch, padding included", low=8)
     optimizer: OptimizerConfig = group(OptimizerConfig)
     schedule: ScheduleConfig = group(ScheduleConfig)
-    head: HeadConfig = group(HeadConfig)
-    averaging: Averaging | None = group(None, "stochastic weight averaging (None: off)")
     precision: Literal["fp32", "bf16", "fp16"] = setting(
-        "fp32", "of matrix products; bf16 is faster where a processor has it"
+        "fp32", "precision of matrix products; bf16 needs hardware support"
     )
     validation: float | None = setting(
-        None, "fraction of the texts held out to choose the best epoch (None: none)"
+        None, "fraction of the texts held out to select the best epoch", above=0, below=1
     )
-    metric: Metric = setting("P@5", "validation metric of the best epoch; P@1-10: xbert's mean")
+    metric: Metric = setting("P@5", METRIC)
     patience: int = setting(3, "epochs without improvement before training stops", low=1)
     seed: int = setting(0, "random seed", low=0)
     published: PublishedTraining = group(PublishedTraining)
 
     def __post_init__(self) -> None:
         check_bounds(self)
-        share = self.validation
-        expected = "must lie between 0 and 1; none: no texts are held out"
-        require(share is None or 0 < share < 1, "validation", share, expected)
-        start = -1 if self.averaging is None else self.averaging.from_epoch
-        expected = f"must be below epochs={self.epochs}; to switch averaging off: averaging=none"
-        require(start < self.epochs, "averaging.from_epoch", start, expected)
         sound = not self.published.shard_labels or self.precision != "fp16"
         expected = "does not work with precision=fp16; set precision=bf16"
         require(sound, "published.shard_labels", True, expected)
 
+    @property
+    def averaging(self) -> Averaging | None:
+        """Stochastic weight averaging."""
+        return None
+
+    @property
+    def warmup_epochs(self) -> int:
+        """Epochs of head-only warm-up."""
+        return 0
+
     def without_effect(self) -> Iterator[tuple[str, str]]:
-        """Settings of steps and validations that do not happen."""
-        if self.epochs == 0:
-            for name in changed(self.optimizer, "encoder_lr"):
-                yield f"optimizer.{name}", "epochs=0 trains no encoder"
+        """Settings of validations that do not happen."""
         if self.published.dropout_off_after_validation and self.published.validate_every is None:
             yield (
                 "published.dropout_off_after_validation",
@@ -278,16 +281,41 @@ class TrainingConfig:
 
 
 @dataclass(frozen=True)
+class AveragedTraining(FineTuning):
+    """The same, with stochastic weight averaging."""
+
+    averaging: Averaging | None = group(None, "stochastic weight averaging (None: off)")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        start = -1 if self.averaging is None else self.averaging.from_epoch
+        expected = f"must be below epochs={self.epochs}; to switch averaging off: averaging=none"
+        require(start < self.epochs, "averaging.from_epoch", start, expected)
+
+
+@dataclass(frozen=True)
+class TrainingConfig(AveragedTraining):
+    """The same, after a warm-up of the output layers."""
+
+    head: HeadConfig = group(HeadConfig)
+
+    @property
+    def warmup_epochs(self) -> int:
+        """Epochs of head-only warm-up."""
+        return self.head.warmup_epochs
+
+
+@dataclass(frozen=True)
 class PublishedGuides:
     """What exists for the paper's equations, its code or its ablations."""
 
     feature_weight: float = setting(
         1.0,
-        "weight of the feature guide: the text vector moves towards its labels' (0: off)",
+        "weight of the feature guide: the text vector moves towards its labels'; 0 disables",
         low=0,
     )
     link_weight: float = setting(
-        1.0, "weight of the link guide: label texts are classified as their labels (0: off)", low=0
+        1.0, "weight of the link guide: label texts are classified too; 0 disables", low=0
     )
     text_weight: float = setting(1.0, "weight of the classification loss of the texts", low=0)
     features: Literal["concat", "pooler"] = setting(
@@ -299,7 +327,7 @@ class PublishedGuides:
     labels_as: Literal["text", "one_hot"] = setting(
         "text", "labels as label texts; one_hot: a small network instead, the paper's ablation"
     )
-    max_tokens: int = setting(64, "tokens of a label text that are read", low=8, high=WIDEST)
+    max_tokens: int = setting(64, "maximum tokens of a label text", low=8, high=WIDEST)
     order: Literal["fixed", "shuffled"] = setting(
         "fixed", "order of a text's labels in the label text; shuffled: drawn in each epoch"
     )
@@ -345,14 +373,23 @@ class GuideConfig:
                 yield f"published.{name}", "published.feature_weight=0"
 
 
-def frozen_encoder(encoder: EncoderConfig, training: TrainingConfig) -> Iterator[tuple[str, str]]:
-    """Settings of the encoder's training where none of its layers is trained."""
+def untrained(config: Any) -> Iterator[tuple[str, str]]:
+    """Settings of the training of a neural kind where nothing, or no encoder, is trained."""
+    encoder = config.encoder
+    names: tuple[str, ...] = ()
     if isinstance(encoder, Pretrained) and encoder.trainable_layers == 0:
-        for name in changed(training.optimizer, "encoder_lr"):
-            yield f"training.optimizer.{name}", "encoder.trainable_layers=0"
+        names = ("optimizer.encoder_lr",)
+        reason = "encoder.trainable_layers=0"
+    if config.training.epochs == 0:
+        names = ("optimizer.encoder_lr", "optimizer.head_lr")
+        reason = "training.epochs=0: the encoder is not fine-tuned"
+        if not config.training.warmup_epochs:
+            names += ("optimizer.weight_decay", "optimizer.max_grad_norm", "schedule")
+            names += ("batch_size", "batch_tokens", "validation", "metric", "patience")
+    yield from ((name, reason) for name in changed(config, *(f"training.{each}" for each in names)))
 
 
-def refuse_shards(kind: str, training: TrainingConfig) -> None:
+def refuse_shards(kind: str, training: FineTuning) -> None:
     """Raise when the kind's output layers cannot be sharded and should be."""
     expected = f"does not work with {kind}; leave it off, or train lightxml"
     require(not training.published.shard_labels, "training.published.shard_labels", True, expected)

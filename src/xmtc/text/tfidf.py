@@ -45,11 +45,9 @@ MAX_COLUMNS = 1 << 30
 class PublishedTfidf:
     """What exists to compare with the features of others."""
 
-    min_word_length: int = setting(
-        2, "characters of a word at least; shorter ones are dropped", low=1
-    )
+    min_word_length: int = setting(2, "minimum characters of a word", low=1)
     sublinear_tf: bool = setting(True, "1 + ln(term frequency) instead of the frequency")
-    norm: Literal["l2"] | None = setting("l2", "norm by which each text's row is divided")
+    norm: Literal["l2"] | None = setting("l2", "norm that scales each text's row")
     hash_buckets: int | None = setting(
         None, "columns of feature hashing (None: a vocabulary)", low=1, high=MAX_COLUMNS
     )
@@ -71,10 +69,10 @@ class TfidfConfig:
     lowercase: bool = setting(True, "lower-case the texts")
     min_df: int = setting(1, "minimum document frequency: rarer terms are dropped", low=1)
     max_df: float = setting(
-        1.0, "maximum document frequency, as a share of the texts", above=0, high=1
+        1.0, "maximum document frequency, as a fraction of the texts", above=0, high=1
     )
     max_features: int | None = setting(
-        None, "size of the vocabulary at most, the most frequent", low=1, high=MAX_COLUMNS
+        None, "maximum size of the vocabulary, by frequency", low=1, high=MAX_COLUMNS
     )
     published: PublishedTfidf = group(PublishedTfidf)
 

@@ -148,7 +148,7 @@ def test_every_label_has_a_vector_and_a_cluster(vectors):
     data = one_without_texts()
     words, features = tfidf.learn(data.texts, tfidf.TfidfConfig())
     layers = 3 if vectors == "text" else 1
-    encoder = {"name": tiny_bert(), "max_tokens": 32, "pooled_layers": layers}
+    encoder = {"name": tiny_bert(), "max_tokens": 32, "published": {"pooled_layers": layers}}
     how = config(index=clusters(vectors, encoder)).index
     found = index.label_vectors(data, words, features, how)
     assert found.shape == (6, {"pifa": features.shape[1], "pifa_neural": 32, "text": 96}[vectors])
@@ -161,7 +161,7 @@ def test_every_label_has_a_vector_and_a_cluster(vectors):
 def test_only_label_vectors_that_need_an_encoder_have_one():
     with pytest.raises(ConfigError, match=r"no setting 'index\.encoder'"):
         config(index={"encoder": {"name": "minilm"}})
-    with pytest.raises(ConfigError, match=r"no setting 'index\.encoder\.type'"):
+    with pytest.raises(ConfigError, match=r"index\.encoder\.type='cnn'.*Available: pretrained"):
         config(index={"type": "text", "encoder": {"type": "cnn"}})
 
 
@@ -208,7 +208,8 @@ def test_with_a_linear_matcher_it_is_the_whole_tree_of_classifiers():
         index={"published": {"depth": 3}},
         svm=exact,
         path_exponent=1.0,
-        published={"negatives": "tfn", "weight_type": "float32"},
+        negatives="tfn",
+        weight_type="float32",
     )
     model = xbert.train(data, how)
     words, features = tfidf.learn(data.texts, how.text)
@@ -224,8 +225,8 @@ def test_with_a_linear_matcher_it_is_the_whole_tree_of_classifiers():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"vector_weight": None, "published": {"negatives": "tfn"}},
-        {"published": {"negatives": "man", "loss": "hinge"}},
+        {"vector_weight": None, "negatives": "tfn"},
+        {"negatives": "man", "published": {"loss": "hinge"}},
         {"published": {"score": "label", "loss": "bce", "unit_length": True}},
         {"training": training(validation=0.2, warmup_epochs=2)},
         {"encoder": {"type": "xttention", "hidden_dim": 32, "views": 4}},
@@ -320,7 +321,7 @@ def test_a_ranker_that_reads_vectors_may_come_after_one_that_does_not(tmp_path, 
     how = config()
     steps = counted(monkeypatch, loop.Training, "_step")
     run = Run.at(tmp_path / "run")
-    words_only = config(vector_weight=None, published={"negatives": "tfn"})
+    words_only = config(vector_weight=None, negatives="tfn")
     xbert.train(data, words_only, run)
     done = len(steps)
     after = xbert.train(data, how, run)
@@ -390,7 +391,8 @@ def test_presets_are_the_published_settings():
     for each in bert:
         assert (each.encoder.max_tokens, each.encoder.pooling) == (512, "pooler")
         how = each.published
-        assert (how.loss, how.negatives, how.score) == ("squared_hinge", "tfn", "path")
+        assert (how.loss, how.score) == ("squared_hinge", "path")
+        assert (each.negatives, each.weight_type) == ("tfn", "float32")
         assert (each.vector_weight, each.beam, each.path_exponent) == (None, 10, 1.0)
         assert (each.svm.prune, each.svm.max_iterations) == (0.1, 100)
         assert each.training.validation == 0.1
@@ -417,7 +419,7 @@ def members_of(name):
 def test_the_six_are_two_kinds_of_label_vectors_times_three_seeds(data):
     six = members_of(f"xbert-{data}-six")
     pairs = [(kind, seed) for kind in ("text", "pifa") for seed in range(3)]
-    assert [(each.index.TYPE, each.index.seed) for each in six] == pairs
+    assert [(each.index.TYPE, each.index.published.seed) for each in six] == pairs
     assert [each.index.published.centres for each in six] == ["mean"] * 3 + ["unit"] * 3
     alone = published(f"xbert-{data}")
     assert {replace(each, index=alone.index) for each in six} == {alone}
@@ -435,14 +437,17 @@ def test_the_nine_are_three_encoders_times_three_kinds_of_label_vectors(data):
     }
     for each in nine:
         how = each.published
-        assert (how.negatives, how.score, how.unit_length) == ("both", "label", True)
+        assert (each.negatives, how.score, how.unit_length) == ("both", "label", True)
+        assert each.weight_type == "float32"
         assert (each.vector_weight, each.svm.prune) == (1.0, 0.01)
 
 
 def test_other_seeds_make_other_clusters_and_their_average_answers():
     data = planted(texts=120)
     base = "xbert encoder=none index.published.depth=2"
-    made = ensemble.Config(members=tuple(f"{base} index.seed={seed}" for seed in range(3)))
+    made = ensemble.Config(
+        members=tuple(f"{base} index.published.seed={seed}" for seed in range(3))
+    )
     together = ensemble.train(data, made)
     clusters = {tuple(member.tree.parents[-1]) for member in together.members}
     assert len(clusters) == 3

@@ -402,12 +402,14 @@ def test_a_folder_whose_trees_do_not_fit_the_encoder_is_refused(ranker):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"vector_weight": 0}, "linear_tree"),
+        ({"vector_weight": 0}, "above 0"),
         ({"levels": {"epoch_shares": []}}, "one number per level"),
-        ({"training": {"head": {"warmup_epochs": 1}}}, "linear classifiers"),
-        ({"training": {"averaging": {"from_epoch": 1}}}, "each level has epochs of its own"),
+        ({"training": {"head": {"warmup_epochs": 1}}}, "no setting 'training.head'"),
+        ({"training": {"averaging": {"from_epoch": 1}}}, "no setting 'training.averaging'"),
         ({"levels": {"arity": 3}}, "power of 2"),
-        ({"max_flat_labels": -1}, "0 or more"),
+        ({"levels": {"max_leaf": 0}}, "at least 1"),
+        ({"levels": {"beam": 0}}, "at least 1"),
+        ({"max_flat_labels": -1}, "at least 0"),
     ],
 )
 def test_impossible_settings_say_what_to_do(changes, message):

@@ -44,7 +44,7 @@ def config_of(folders, family, **others):
     if family in locate.OWN:
         values = {"type": family, "max_tokens": 16, **others}
         return from_dict(lightxml.Config, {"encoder": values}).encoder
-    names = ("cls_position", "long_texts", "frozen_cache")
+    names = ("cls_position", "long_texts", "frozen_cache", "pooled_layers")
     published = {name: others.pop(name) for name in names if name in others}
     values = {"max_tokens": 16, "trainable_layers": None, "dropout": None, **others}
     return Pretrained(folders[family], **values, published=PublishedPretrained(**published))
@@ -214,7 +214,12 @@ def test_a_disk_without_room_for_the_states_is_an_error_that_says_so(
 
 def test_a_pooler_of_two_layers_is_refused():
     with pytest.raises(xmtc.ConfigError, match="pooler"):
-        Pretrained(pooling="pooler", pooled_layers=2)
+        Pretrained(pooling="pooler", published=PublishedPretrained(pooled_layers=2))
+
+
+def test_a_pooler_is_refused_where_the_encoder_has_none(folders):
+    with pytest.raises(xmtc.ConfigError, match=r"pooling=pooler: .* has none; use cls or mean"):
+        make_encoder([], config_of(folders, "xlnet", pooling="pooler"))
 
 
 def test_more_layers_than_are_cached_still_work(folders, tmp_path):

@@ -42,7 +42,7 @@ def learning_speed(sample: Dataset, module: Any, config: Any, cache: Path) -> Le
 
 
 def reading_speed(sample: Dataset, config: xr_transformer.Config) -> float:
-    """Seconds in which an encoder without fine-tuning reads a text, of more than eight."""
+    """Seconds per text of an encoder without fine-tuning. The sample has more than eight texts."""
     from xmtc.neural.devices import Rng
 
     few = sample.take(range(8))
@@ -57,12 +57,14 @@ def reading_speed(sample: Dataset, config: xr_transformer.Config) -> float:
 
 
 def truncated(config: Any, max_tokens: int) -> Any:
-    """The settings of a neural kind that reads at most so many tokens of a text."""
+    """The settings of a neural kind that reads at most `max_tokens` of a text."""
     tokens = min(config.encoder.max_tokens, max_tokens)
     return replace(config, encoder=replace(config.encoder, max_tokens=tokens))
 
 
 def with_epochs(config: Any, epochs: int) -> Any:
-    """The settings of a neural kind with so many epochs, trained on all texts."""
-    training = replace(config.training, epochs=epochs, validation=None, averaging=None)
+    """The settings of a neural kind with this many epochs, trained on all texts."""
+    training = replace(config.training, epochs=epochs, validation=None)
+    if training.averaging is not None:
+        training = replace(training, averaging=None)
     return replace(config, training=training)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,9 +32,10 @@ from xmtc.evaluation.report import evaluate_ranking
 from xmtc.models import ensemble, lightxml, linear_tree, one_vs_all, presets, xr_transformer
 from xmtc.models.auto.probes import learning_speed, reading_speed, truncated, with_epochs
 from xmtc.models.auto.state import SavedSearch
-from xmtc.models.auto.tried import FIGURES, Outcome, Trial
+from xmtc.models.auto.tried import Outcome, Trial
 from xmtc.models.ensemble.combine import merge
 from xmtc.neural.extra import require_neural
+from xmtc.neural.settings import METRICS, Metric
 from xmtc.planning.cost import one_vs_all_costs, timed
 from xmtc.text import tfidf
 from xmtc.text.tfidf import Tfidf, TfidfConfig
@@ -56,17 +57,17 @@ LINEAR: dict[str, Any] = {TREE: linear_tree, TREES: linear_tree, ONE_VS_ALL: one
 FINE_TUNED: dict[str, Any] = {"fine-tuned xr_transformer": xr_transformer, "lightxml": lightxml}
 
 N_TREES = 3  # where there is time for several
-SPARE = 0.95  # share of the time that is planned for
+SPARE = 0.95  # fraction of the time that is planned for
 LINEAR_SHARE = 0.1  # of the remaining time, for several trees, and for one_vs_all
 READING_SHARE = 0.35  # of the remaining time, for reading; texts are truncated until it suffices
 PROBE_SHARE = 0.1  # of the remaining time, for measuring the speed of learning
 SMALL = 1_000_000  # texts times labels up to which one_vs_all needs no estimate
-DENSE_FACTOR = 5  # time of a tree over words and vectors, in times of linear_tree
-VECTOR_WORDS = 200  # a vector costs a classifier as much time as about so many words
-READING_TEXTS = 128  # by which the speed of reading is measured
-LEARNING_TEXTS = 256  # by which the speed of learning is measured
+DENSE_FACTOR = 5  # time of a tree over words and vectors, relative to linear_tree
+VECTOR_WORDS = 200  # words that cost a classifier as much time as a vector
+READING_TEXTS = 128  # sample that measures the speed of reading
+LEARNING_TEXTS = 256  # sample that measures the speed of fine-tuning
 MIN_TOKENS = 32  # texts are not truncated further
-MIN_TEXTS = 16  # by which the speed of learning can be measured at all
+MIN_TEXTS = 16  # smallest sample that can measure the speed of fine-tuning
 NO_TEXTS = "linear_tree alone: the data has features and no texts, which other kinds need"
 TOO_FEW = "linear_tree alone: there are too few texts with labels to compare models"
 
@@ -75,12 +76,14 @@ TOO_FEW = "linear_tree alone: there are too few texts with labels to compare mod
 class Config:
     """Tries linear models, then neural ones as time allows, and returns the best."""
 
-    minutes: float = setting(30.0, "time limit of the whole search, about", above=0, below=math.inf)
-    metric: Literal["P@1", "P@3", "P@5", "nDCG@5"] = setting("P@5", "metric of the best model")
+    minutes: float = setting(
+        30.0, "approximate time limit of the whole search", above=0, below=math.inf
+    )
+    metric: Metric = setting("P@5", "metric of the best model")
     validation: float = setting(
         0.1, "fraction of the texts held out to compare models", above=0, below=1
     )
-    max_validation_texts: int = setting(2000, "held-out texts at most", low=1)
+    max_validation_texts: int = setting(2000, "maximum held-out texts", low=1)
     max_epochs: int = setting(6, "maximum epochs for models that fine-tune their encoder", low=1)
     seed: int = setting(0, "random seed of the split and of samples", low=0)
     overrides: tuple[str, ...] = setting(
@@ -312,7 +315,7 @@ class ModelSearch:
     # What there is time for
 
     def _fits(self, name: str, needed: Callable[[], float], share: float = 1.0) -> bool:
-        """Whether a share of the time is enough for it; decided once."""
+        """Whether this fraction of the time is enough for it; decided once."""
         candidate = self.state.of(name)
         if candidate.fits is None:
             candidate.fits = self._has_time(name, needed(), share)
@@ -372,7 +375,7 @@ class ModelSearch:
 
     @property
     def _seconds_per_text(self) -> float:
-        """In which the encoder reads so many tokens."""
+        """Reading time of the encoder with that many tokens."""
         self._measure_reading()
         assert self.state.seconds_per_text is not None
         return self.state.seconds_per_text
@@ -439,7 +442,7 @@ class ModelSearch:
 
     def _figures(self, ranking: Ranking) -> dict[str, float]:
         metrics = evaluate_ranking(ranking.top(5), self.held_out.relevant).metrics
-        return {name: metrics[name] for name in FIGURES}
+        return {name: metrics[name] for name in METRICS}
 
     def _figure(self, trial: Trial) -> float:
         return trial.figures.get(self.config.metric, -1.0)

@@ -34,7 +34,7 @@ class SearchState:
     key: str  # the fingerprint of its settings and data
     seconds: float = 0.0  # spent when it was saved
     max_tokens: int | None = None  # of a text that there is time for
-    seconds_per_text: float | None = None  # in which an encoder reads that much
+    seconds_per_text: float | None = None  # reading time of the encoder
     one_vs_all_seconds: float | None = None
     candidates: dict[str, Candidate] = field(default_factory=dict)
 

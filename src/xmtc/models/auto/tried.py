@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from xmtc.core.files import written
 from xmtc.core.interfaces import Model
+from xmtc.neural.settings import METRICS
 
 TRIED = "tried.json"  # in the folder of the run
-FIGURES = ("P@1", "P@3", "P@5", "nDCG@5")
-COLUMNS = ("tried", "", "minutes", *FIGURES)  # of the table
+COLUMNS = ("tried", "", "minutes", *METRICS)  # of the table
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ class Outcome:
         if folder is not None:
             tried = [asdict(each) for each in self.tried]
             values = {"tried": tried, "selected": self.selected, "why": self.why}
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / TRIED).write_text(json.dumps(values, indent=1), encoding="utf-8")
+            with written(folder / TRIED) as draft:
+                draft.write_text(json.dumps(values, indent=1), encoding="utf-8")
 
 
 def read(folder: str | Path) -> dict[str, Any]:
@@ -53,7 +54,7 @@ def table(outcome: dict[str, Any]) -> list[list[str]]:
     """What `read` gives, as rows with the columns above."""
     rows = []
     for each in outcome["tried"]:
-        figures = [f"{each['figures'][name]:.2f}" if each["figures"] else "" for name in FIGURES]
+        figures = [f"{each['figures'][name]:.2f}" if each["figures"] else "" for name in METRICS]
         selected = ["selected"] if each["name"] == outcome["selected"] else []
         notes = [*selected, *([each["note"]] if each["note"] else [])]
         minutes = f"{each['minutes']:.1f}" if each["minutes"] else ""

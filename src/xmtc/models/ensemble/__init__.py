@@ -9,7 +9,7 @@ models of different label sets halves no score.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -33,7 +33,9 @@ from xmtc.linear.explain import Evidence
 from xmtc.models import catalog, presets
 from xmtc.models.ensemble.combine import How, LearnedWeights, Missing, best_weights, merge
 from xmtc.models.ensemble.label_union import all_labels, ids_in, merged_training, renumbered
+from xmtc.models.holdout import warn_without_validation
 from xmtc.models.most_frequent import MostFrequent
+from xmtc.neural.settings import changed
 from xmtc.planning.cost import Estimate, total
 from xmtc.text.encoder import GivenFeatures
 
@@ -53,12 +55,12 @@ class Config:
     weights: tuple[float, ...] | None = setting(
         None, "coefficients of the members, summing to 1 (None: equal, or learned)"
     )
-    depth: int = setting(100, "labels that each member ranks, at least", low=1, high=1 << 20)
+    depth: int = setting(100, "minimum labels that each member ranks", low=1, high=1 << 20)
     missing: Missing = setting(
         "floor", "score of labels a member did not rank: its lowest one; zero: as published"
     )
     validation: float | None = setting(
-        None, "fraction of the training set held out to learn weights (None: equal weights)"
+        None, "fraction of the texts held out to learn weights (None: equal)", above=0, below=1
     )
     metric: Literal["P@1", "P@3", "P@5", "R@5", "nDCG@5", "PSP@5"] = setting(
         "P@5", "metric that learned weights maximize"
@@ -76,12 +78,15 @@ class Config:
             expected = "round_robin has no weights; drop them, or set another how"
             require(self.how != "round_robin", "weights", self.weights, expected)
         if self.validation is not None:
-            expected = "must lie between 0 and 1; to learn no weights: none"
-            require(0 < self.validation < 1, "validation", self.validation, expected)
             expected = "round_robin has no weights to learn; drop it, or set another how"
             require(self.how != "round_robin", "validation", self.validation, expected)
             expected = "weights are given or learned, not both: drop one of the two"
             require(self.weights is None, "validation", self.validation, expected)
+
+    def without_effect(self) -> Iterator[tuple[str, str]]:
+        """Settings of scores that a combination of ranks does not have."""
+        if self.how in ("rank_average", "round_robin"):
+            yield from ((name, f"how={self.how} reads ranks") for name in changed(self, "missing"))
 
 
 def member_config(member: str) -> tuple[str, Any]:
@@ -280,6 +285,9 @@ def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> Ensemble:
         held_out = dataset.validation
     elif config.validation is not None and len(dataset) > 1:
         dataset, held_out = dataset.split(config.validation)
+    else:
+        for name in changed(config, "metric"):
+            warn_without_validation(name)
     members = []
     for place, member in enumerate(config.members):
         kind, settings_of_member = member_config(member)
@@ -319,7 +327,7 @@ def _check_members(members: tuple[Model, ...], config: Config) -> None:
         )
     if max(map(_nesting, members)) >= MAX_NESTING:
         raise ConfigError(
-            f"ensembles can be nested {MAX_NESTING} deep at most. Combine the models directly."
+            f"ensembles can be nested at most {MAX_NESTING} deep. Combine the models directly."
         )
 
 

@@ -96,7 +96,7 @@ def _log_odds(scores: Doubles) -> Doubles:
 
 @dataclass(frozen=True)
 class LearnedWeights:
-    """Weights of members, and the metric on the validation texts by which they were selected."""
+    """Weights of members, and the validation metric that selected them."""
 
     weights: tuple[float, ...]
     figure: float  # with these weights

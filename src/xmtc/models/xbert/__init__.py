@@ -137,7 +137,7 @@ def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> XBert:
         require_neural(KIND)
     if config.encoder is None:
         dataset = without_validation(dataset, "encoder=none")
-    matcher_set, held_out = split_validation(dataset, config.training, match.METRICS)
+    matcher_set, held_out = split_validation(dataset, config.training)
     texts = matcher_set if held_out is None else matcher_set.concat(held_out)
     train_set = texts if dataset.validation is None else matcher_set
     words, features = tfidf.learn(train_set.texts, config.text)
@@ -157,12 +157,10 @@ def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> XBert:
     _log(run, "index", levels=[len(parents) for parents in tree.parents])
     matcher, vectors = _match(corpus, tree, config, run)
     matched = Ranking.empty(0, config.beam)
-    if config.published.negatives != "tfn":
+    if config.negatives != "tfn":
         matched = matcher.match(train_features, vectors, config.beam, None)
     rows = _ranker_features(train_features, vectors, config)
-    how = ForestConfig(
-        config.svm, config.published.negatives, weight_type=config.published.weight_type
-    )
+    how = ForestConfig(config.svm, config.negatives, weight_type=config.weight_type)
     ranker = train_leaves(rows, train_set.relevant, clusters_of(tree), how, matched)
     _log(run, "ranker", texts=len(train_set), features=rows.shape[1])
     trained_on = dataset.trained_on()

@@ -36,7 +36,7 @@ def index_labels(
     halves = TreeConfig(arity=2, max_leaf=1, published=published)
     order = np.array(sorted(range(count), key=dataset.labels.names.__getitem__))
     vectors = label_vectors(dataset, words, features, config)[order]
-    found = balanced_tree(vectors, halves, config.seed, depth)
+    found = balanced_tree(vectors, halves, config.published.seed, depth)
     clusters = np.empty(count, np.int32)
     clusters[order] = found.parents[-1]
     return LabelTree((*found.parents[:-1], clusters))

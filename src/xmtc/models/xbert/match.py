@@ -24,7 +24,7 @@ from xmtc.linear.forest import Forest
 from xmtc.linear.forest_store import forest_arrays, read_forest
 from xmtc.linear.nodes import ForestConfig, train_forest
 from xmtc.linear.svm import SvmConfig
-from xmtc.models.xbert.xbert_settings import MEAN_PRECISION, Config
+from xmtc.models.xbert.xbert_settings import CLUSTER_METRICS, MEAN_PRECISION, Config
 from xmtc.neural.heads.dense_scorer import DenseScorer, load_generator
 from xmtc.neural.settings import EncoderConfig, LabelLoss
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from xmtc.neural.encoders.text_encoder import TextEncoder
 
 METRIC_DEPTH = 10  # clusters that a matcher's metrics look at
-METRICS = ("P@1", "P@3", "P@5", MEAN_PRECISION)
 
 
 class MatcherTexts(NamedTuple):
@@ -111,7 +110,7 @@ def cluster_metrics(matched: Ranking, relevant: Csr) -> dict[str, float]:
     ks = tuple(range(1, METRIC_DEPTH + 1))
     found = evaluate_ranking(matched, relevant, ks=ks).metrics
     mean = float(np.mean([found[f"P@{k}"] for k in ks]))
-    return {name: mean if name == MEAN_PRECISION else found[name] for name in METRICS}
+    return {name: mean if name == MEAN_PRECISION else found[name] for name in CLUSTER_METRICS}
 
 
 def train_linear(words: Csr, relevant: Csr, tree: LabelTree, svm: SvmConfig) -> LinearMatcher:

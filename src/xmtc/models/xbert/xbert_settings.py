@@ -4,17 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 from xmtc.core.config import check_bounds, group, setting
 from xmtc.labels.trees import PublishedTree
 from xmtc.linear.forest import WeightType
 from xmtc.linear.nodes import Negatives
 from xmtc.linear.svm import SvmConfig
-from xmtc.neural.settings import EncoderConfig, LabelLoss, Pretrained, TrainingConfig
+from xmtc.neural.settings import (
+    MAX_LEAF,
+    METRIC,
+    STANDARDIZE,
+    VECTOR_DROPOUT,
+    EncoderConfig,
+    LabelLoss,
+    Pretrained,
+    TrainingConfig,
+    changed,
+    untrained,
+)
 from xmtc.text.tfidf import TfidfConfig
 
-MEAN_PRECISION: Literal["P@1-10"] = "P@1-10"  # the mean of P@1 to P@10 of clusters
+ClusterMetric = Literal["P@1", "P@3", "P@5", "P@1-10"]
+CLUSTER_METRICS: tuple[str, ...] = get_args(ClusterMetric)
+MEAN_PRECISION: ClusterMetric = "P@1-10"  # the mean of P@1 to P@10 of clusters
 
 
 @dataclass(frozen=True)
@@ -24,14 +37,17 @@ class PublishedIndex:
     weigh_texts: bool = setting(
         True, "PIFA: a text with n labels counts 1/√n, as in the code; False: 1, as in the paper"
     )
-    max_terms: int | None = setting(64, "terms of a PIFA vector at most (None: all)", low=1)
+    max_terms: int | None = setting(
+        64, "maximum terms per PIFA vector, by weight (None: all)", low=1
+    )
     centres: Literal["unit", "mean"] = setting("unit", "2-means: spherical, or Euclidean (mean)")
     stop: Literal["still", "change", "gain"] = setting(
         "still", "2-means stops when nothing moves, or changes (X-BERT's code), or gains"
     )
     depth: int | None = setting(
-        None, "2 to this power clusters (None: by max_leaf)", low=1, high=30
+        None, "log2 of the number of clusters (None: by max_leaf)", low=1, high=30
     )
+    seed: int = setting(0, "random seed of the clusters, for members of an ensemble", low=0)
 
     def __post_init__(self) -> None:
         check_bounds(self)
@@ -43,8 +59,7 @@ class LabelIndex:
     """Balanced clusters of labels, by halves of halves."""
 
     TYPE: ClassVar[str] = ""
-    max_leaf: int = setting(100, "labels in a cluster, about; smaller is harder to match", low=1)
-    seed: int = setting(0, "random seed of the clusters, e.g. for members of an ensemble", low=0)
+    max_leaf: int = setting(100, MAX_LEAF, low=1)
     published: PublishedIndex = group(PublishedIndex)
 
     def __post_init__(self) -> None:
@@ -87,20 +102,23 @@ class PublishedXBert:
     """What exists for the code of the papers, or to measure it."""
 
     loss: LabelLoss = setting("squared_hinge", "loss function of the matcher")
-    bias_from_frequency: bool = setting(
-        True, "the matcher's biases begin at the frequency of each cluster"
-    )
-    standardize: bool = setting(True, "the matcher reads standardized vectors")
+    bias_from_frequency: bool = setting(True, "initialize biases with the clusters' log-odds")
+    standardize: bool = setting(True, STANDARDIZE)
     unit_length: bool = setting(
         False, "scale concatenated rows to unit length, as X-Transformer does"
-    )
-    negatives: Negatives = setting(
-        "both", "negative texts: teacher forcing (tfn), matcher aware (man), or both"
     )
     score: Literal["path", "label"] = setting(
         "path", "the label's score times its cluster's, or the label's alone"
     )
-    weight_type: WeightType = setting("int8", "type of the weights; int8 is a third of the size")
+
+
+@dataclass(frozen=True)
+class MatcherTraining(TrainingConfig):
+    """How the matcher is trained, validated on clusters."""
+
+    metric: ClusterMetric = setting(  # type: ignore[assignment]
+        MEAN_PRECISION, f"{METRIC}, of clusters; P@1-10: the mean"
+    )
 
 
 @dataclass(frozen=True)
@@ -111,11 +129,11 @@ class Config:
     encoder: EncoderConfig | None = group(
         Pretrained, "encoder of the matcher (None: a linear matcher, a tree of classifiers)"
     )
-    training: TrainingConfig = group(lambda: TrainingConfig(metric=MEAN_PRECISION))
-    dropout: float = setting(0.1, "dropout of the text vector", low=0, below=1)
+    training: MatcherTraining = group(MatcherTraining)
+    dropout: float = setting(0.1, VECTOR_DROPOUT, low=0, below=1)
     beam: int = setting(10, "beam width: clusters whose labels are ranked", low=1, high=1 << 20)
     text: TfidfConfig = group(TfidfConfig)
-    max_terms: int | None = setting(96, "terms of a text at most, the heaviest (None: all)", low=1)
+    max_terms: int | None = setting(96, "maximum terms per text, by weight (None: all)", low=1)
     vector_weight: float | None = setting(
         1.0,
         "length of the matcher's vector in the ranker; words have 1 (None: words only)",
@@ -123,7 +141,11 @@ class Config:
         high=1000,
     )
     svm: SvmConfig = group(SvmConfig)
+    negatives: Negatives = setting(
+        "both", "negative texts: teacher forcing (tfn), matcher aware (man), or both"
+    )
     path_exponent: float = setting(0.5, "exponent of the cluster's score in a path", low=0, high=1)
+    weight_type: WeightType = setting("int8", "type of the weights; int8 is a third of the size")
     published: PublishedXBert = group(PublishedXBert)
 
     def __post_init__(self) -> None:
@@ -131,18 +153,18 @@ class Config:
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
         """Settings of what this combination does not have."""
-        usual = Config()
         if self.encoder is None:
-            for name in ("training", "dropout", "vector_weight"):
-                if getattr(self, name) != getattr(usual, name):
-                    yield name, "encoder=none: the matcher is linear"
-            for name in ("loss", "bias_from_frequency", "standardize", "unit_length"):
-                if getattr(self.published, name) != getattr(usual.published, name):
-                    yield f"published.{name}", "encoder=none: the matcher is linear"
-        elif self.vector_weight is None and self.published.unit_length:
-            yield "published.unit_length", "vector_weight=none: rows are not concatenated"
-        if self.published.score == "label" and self.path_exponent != usual.path_exponent:
-            yield "path_exponent", "published.score=label leaves the path out"
+            names = ("loss", "bias_from_frequency", "standardize", "unit_length")
+            of_matcher = (f"published.{name}" for name in names)
+            for name in changed(self, "training", "dropout", "vector_weight", *of_matcher):
+                yield name, "encoder=none: the matcher is linear"
+        else:
+            yield from untrained(self)
+            if self.vector_weight is None and self.published.unit_length:
+                yield "published.unit_length", "vector_weight=none: rows are not concatenated"
+        if self.published.score == "label":
+            for name in changed(self, "path_exponent"):
+                yield name, "published.score=label leaves the path out"
 
     @property
     def concatenates(self) -> bool:
@@ -152,7 +174,7 @@ class Config:
     @property
     def stores_vectors(self) -> bool:
         """Whether the ranker needs the matcher's vectors of the training texts."""
-        return self.concatenates or (self.encoder is not None and self.published.negatives != "tfn")
+        return self.concatenates or (self.encoder is not None and self.negatives != "tfn")
 
     @property
     def needs_neural(self) -> bool:

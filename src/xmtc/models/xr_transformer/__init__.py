@@ -190,7 +190,7 @@ def of_vectors(
 
 
 def is_flat(config: Config, labels: int) -> bool:
-    """Whether so many labels have one classifier each and no tree."""
+    """Whether this many labels have one classifier each and no tree."""
     return isinstance(config.ranker_for(labels), OneVsAllRanker)
 
 

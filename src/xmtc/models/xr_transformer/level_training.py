@@ -22,8 +22,8 @@ from xmtc.kernels.topk import best
 from xmtc.labels.trees import TreeConfig, balanced_tree
 from xmtc.linear.nodes import ForestConfig, train_forest
 from xmtc.linear.svm import SvmConfig
-from xmtc.models.holdout import METRICS
 from xmtc.models.xr_transformer.xr_settings import Config
+from xmtc.neural.settings import METRICS
 from xmtc.text.concat import concat
 
 if TYPE_CHECKING:

@@ -9,20 +9,31 @@ from typing import ClassVar
 from xmtc.core.config import check_bounds, group, setting
 from xmtc.core.errors import require
 from xmtc.models import linear_tree, one_vs_all
-from xmtc.neural.settings import EncoderConfig, HeadConfig, Pretrained, TrainingConfig
+from xmtc.neural.settings import (
+    MAX_FLAT_LABELS,
+    MAX_LEAF,
+    VECTOR_DROPOUT,
+    EncoderConfig,
+    FineTuning,
+    Pretrained,
+    changed,
+    untrained,
+)
 
 
 @dataclass(frozen=True)
 class LevelConfig:
     """The balanced label tree on whose levels the encoder is fine-tuned, from coarse to fine."""
 
-    arity: int = setting(16, "children of a node; a power of 2")
-    max_leaf: int = setting(16, "labels in a cluster at most")
-    max_nodes: int = setting(32_768, "nodes of a level at most; finer levels are left out")
+    arity: int = setting(16, "children of a node; a power of 2", low=2)
+    max_leaf: int = setting(16, MAX_LEAF, low=1)
+    max_nodes: int = setting(32_768, "maximum nodes of a level; finer ones are left out", low=1)
     epoch_shares: tuple[float, ...] = setting(
-        (3.0, 4.0, 6.0), "epochs of each level, as shares; further levels have the last one"
+        (3.0, 4.0, 6.0), "epochs of each level, relative; further levels have the last one"
     )
-    beam: int = setting(5, "beam width: nodes whose children are a text's candidates below")
+    beam: int = setting(
+        5, "beam width: nodes whose children are a text's candidates", low=1, high=1 << 20
+    )
 
     def __post_init__(self) -> None:
         power = self.arity >= 2 and self.arity & (self.arity - 1) == 0
@@ -46,7 +57,7 @@ class OneVsAllRanker(one_vs_all.Config):
     """One linear classifier per label, with the settings of one_vs_all."""
 
     TYPE: ClassVar[str] = "one_vs_all"
-    max_terms: int | None = setting(96, "terms of a text at most, the heaviest (None: all)", low=1)
+    max_terms: int | None = setting(96, "maximum terms per text, by weight (None: all)", low=1)
 
     def as_tree(self) -> TreeRanker:
         """Settings of a tree without levels above the labels."""
@@ -64,44 +75,38 @@ class Config:
     """Linear classifiers over words and an encoder's vectors; training.epochs=0 is the fastest."""
 
     encoder: EncoderConfig = group(Pretrained, "what reads the texts")
-    training: TrainingConfig = group(lambda: TrainingConfig(head=HeadConfig(warmup_epochs=0)))
-    dropout: float = setting(0.1, "dropout of the text vector", low=0, below=1)
+    training: FineTuning = group(FineTuning)
+    dropout: float = setting(0.1, VECTOR_DROPOUT, low=0, below=1)
     levels: LevelConfig = group(LevelConfig)
     vector_weight: float = setting(
         0.7, "length of the encoder's vector; that of the words is 1", above=0, high=1000
     )
-    max_flat_labels: int = setting(5_000, "labels up to which the ranker is one_vs_all", low=0)
+    max_flat_labels: int | None = setting(5_000, f"{MAX_FLAT_LABELS}: one_vs_all", low=0)
     ranker: TreeRanker | OneVsAllRanker | None = group(
-        None, "ranker: tree or one_vs_all (None: by max_flat_labels, with default settings)"
+        None, "ranker: tree or one_vs_all (None: by max_flat_labels)"
     )
 
     def __post_init__(self) -> None:
         check_bounds(self)
-        training = self.training
-        epochs = training.head.warmup_epochs
-        expected = "must be 0: output layers begin as linear classifiers here"
-        require(epochs == 0, "training.head.warmup_epochs", epochs, expected)
-        expected = "expected none: each level has epochs of its own; set averaging=none"
-        require(training.averaging is None, "training.averaging", training.averaging, expected)
-        shards = training.published.shard_labels
+        shards = self.training.published.shard_labels
         expected = "output layers are small here and are not sharded"
         require(not shards, "training.published.shard_labels", shards, expected)
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
         """Settings that do nothing in this combination, and why."""
-        usual = Config()
-        if self.ranker is not None and self.max_flat_labels != usual.max_flat_labels:
-            yield "max_flat_labels", "the ranker is set"
+        if self.ranker is not None:
+            yield from ((name, "the ranker is set") for name in changed(self, "max_flat_labels"))
+        yield from untrained(self)
         if self.training.epochs == 0:
-            for name in ("dropout", "levels"):
-                if getattr(self, name) != getattr(usual, name):
-                    yield name, "training.epochs=0: the encoder is not fine-tuned"
+            for name in changed(self, "dropout", "levels"):
+                yield name, "training.epochs=0: the encoder is not fine-tuned"
 
     def ranker_for(self, labels: int) -> TreeRanker | OneVsAllRanker:
-        """The ranker of so many labels."""
+        """The ranker of a data set with this many labels."""
         if self.ranker is not None:
             return self.ranker
-        return OneVsAllRanker() if 0 < labels <= self.max_flat_labels else TreeRanker()
+        flat = self.max_flat_labels is None or labels <= self.max_flat_labels
+        return OneVsAllRanker() if labels and flat else TreeRanker()
 
     @property
     def tree_ranker(self) -> TreeRanker:

@@ -37,7 +37,7 @@ class TextEncoder(nn.Module):
         self.pooling: str = getattr(config, "pooling", "")
         self.layers = 1
         if isinstance(config, Pretrained):
-            self.layers = min(config.pooled_layers, layer_count(body))
+            self.layers = min(config.published.pooled_layers, layer_count(body))
         self.dim = body.width * self.layers
         self.products_per_token = products_per_token(body)
         # What reads outside of training; in a list, so that it is no submodule.

@@ -23,7 +23,7 @@ from xmtc.neural.settings import TrainingConfig
 from xmtc.neural.training.loop import fit
 from xmtc.neural.training.task import LabelTask, Net, RatedParts, head_loss
 
-BATCH_FACTOR = 2  # batches are so much larger than in fine-tuning
+BATCH_FACTOR = 2  # batch size relative to fine-tuning
 WARMUP_LR = 3e-3  # learning rate
 
 
@@ -63,6 +63,7 @@ class HeadTask:
 def warm_up_head(task: LabelTask, vectors: Array, key: str, run: Run, rng: Rng) -> None:
     """Train the output layer of the task alone, on the vectors."""
     asked = task.config
+    assert isinstance(asked, TrainingConfig)
     config = replace(
         asked,
         epochs=asked.head.warmup_epochs,

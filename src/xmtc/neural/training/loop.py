@@ -20,7 +20,7 @@ from xmtc.core.run import Run
 from xmtc.neural import distributed
 from xmtc.neural.devices import Rng, device, in_precision, use_our_threads
 from xmtc.neural.distributed import Share
-from xmtc.neural.settings import TrainingConfig
+from xmtc.neural.settings import FineTuning
 from xmtc.neural.training import checkpoint
 from xmtc.neural.training.averaging import Average, trainable
 from xmtc.neural.training.checkpoint import TrainingState
@@ -61,7 +61,7 @@ AfterStep = Callable[[TrainingState], None]
 
 def fit(
     task: Task,
-    config: TrainingConfig,
+    config: FineTuning,
     key: str,
     run: Run,
     rng: Rng,
@@ -82,7 +82,7 @@ class Training:
     def __init__(
         self,
         task: Task,
-        config: TrainingConfig,
+        config: FineTuning,
         key: str,
         run: Run,
         rng: Rng,
@@ -115,7 +115,7 @@ class Training:
         warmup = round(steps * config.schedule.warmup)
         self.schedule = SCHEDULES[config.schedule.name](steps, warmup)
         self.pace = Pace(sum(map(sum, sizes[state.epoch :])) - state.texts)
-        if config.head.warmup_epochs and not state.step:
+        if config.warmup_epochs and not state.step:
             self._validate_and_log()  # what the output layers know may be the best already
         while state.epoch < config.epochs and not self._out_of_patience():
             self._epoch()

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from xmtc.core.errors import require
 from xmtc.neural import distributed
 from xmtc.neural.distributed import ShardedParameter
-from xmtc.neural.settings import TrainingConfig
+from xmtc.neural.settings import FineTuning
 
 # Found by type: XLNet's norms are not called LayerNorm, so their names would not tell.
 NORMS = (nn.LayerNorm, nn.GroupNorm, nn.RMSNorm, nn.BatchNorm1d)
@@ -24,9 +24,7 @@ class Optimizer:
     which is then freed: a layer of a gigabyte needs no gradient of a gigabyte.
     """
 
-    def __init__(
-        self, parts: Mapping[str, tuple[nn.Module, float]], config: TrainingConfig
-    ) -> None:
+    def __init__(self, parts: Mapping[str, tuple[nn.Module, float]], config: FineTuning) -> None:
         """parts: name -> (module, its learning rate); a module inside another comes first."""
         groups = _parameter_groups(parts, config.optimizer.weight_decay)
         self.dense = [p for group in groups["dense"] for p in group["params"]]
@@ -41,7 +39,7 @@ class Optimizer:
         self.hooks: list[Any] = []
         if groups["in_backward"]:
             # In the backward pass, nothing is known of a step's other batches and of its scale.
-            advice = "with so many labels in one layer; or set max_flat_labels=32000 for clusters"
+            advice = "with this many labels in one layer; or set max_flat_labels=32000 for clusters"
             batches = config.published.accumulate
             precision = config.precision
             require(batches == 1, "training.published.accumulate", batches, f"must be 1 {advice}")
@@ -111,7 +109,7 @@ def _norm(parameters: Sequence[nn.Parameter]) -> Tensor:
     return nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
 
 
-def _adamw(groups: list[dict[str, Any]], config: TrainingConfig) -> torch.optim.AdamW:
+def _adamw(groups: list[dict[str, Any]], config: FineTuning) -> torch.optim.AdamW:
     return torch.optim.AdamW(groups, eps=config.published.epsilon, fused=True)
 
 

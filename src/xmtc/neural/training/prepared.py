@@ -15,7 +15,7 @@ from xmtc.neural.encoders.make import make_encoder
 from xmtc.neural.encoders.text_encoder import TextEncoder
 from xmtc.neural.encoders.vectors import text_vectors
 from xmtc.neural.heads.dense_scorer import Standard
-from xmtc.neural.settings import EncoderConfig, TrainingConfig
+from xmtc.neural.settings import EncoderConfig, FineTuning
 from xmtc.neural.training.head_warmup import warm_up_head
 from xmtc.neural.training.loop import fit
 from xmtc.neural.training.task import LabelTask, Net
@@ -30,7 +30,7 @@ class Prepared:
     source: BatchSource  # their batches, as the trainable part of the encoder reads them
     vectors: Array | None  # (texts, dim) before fine-tuning; None: neither warm-up nor standard
     standard: Standard | None  # to which output layers' inputs are brought; None: read as they are
-    training: TrainingConfig
+    training: FineTuning
     run: Run
     key: str  # fingerprint of settings and data: a checkpoint with this key is resumed
     rng: Rng
@@ -56,7 +56,7 @@ class Prepared:
 def prepare(
     texts: Sequence[str],
     encoder_config: EncoderConfig,
-    training: TrainingConfig,
+    training: FineTuning,
     run: Run,
     key: str,
     rng: Rng,
@@ -75,7 +75,7 @@ def prepare(
     tokens = cached_tokens(texts, encoder.tokenizer, encoder.cut, run.cache, corpus)
     source = source_of(encoder, tokens, run.cache, training.precision)
     vectors = None
-    if (standardize or training.head.warmup_epochs > 0) and len(texts):
+    if (standardize or training.warmup_epochs > 0) and len(texts):
         vectors = text_vectors(source, run.cache)
     standard = Standard.of(vectors) if standardize and vectors is not None else None
     return Prepared(encoder, tokens, source, vectors, standard, training, run, key, rng)
@@ -83,6 +83,6 @@ def prepare(
 
 def fine_tune(prepared: Prepared, task: LabelTask) -> None:
     """Warm up the output layer alone, then train everything, each as long as the settings say."""
-    if prepared.vectors is not None and prepared.training.head.warmup_epochs:
+    if prepared.vectors is not None and prepared.training.warmup_epochs:
         warm_up_head(task, prepared.vectors, prepared.key, prepared.run, prepared.rng)
     fit(task, prepared.training, prepared.key, prepared.run, prepared.rng)

@@ -16,7 +16,7 @@ from xmtc.neural.devices import device
 from xmtc.neural.distributed import Share, gathered_batch
 from xmtc.neural.encoders.frozen import BatchSource
 from xmtc.neural.heads.dense_scorer import Standard
-from xmtc.neural.settings import TrainingConfig
+from xmtc.neural.settings import FineTuning
 
 RatedParts = Mapping[str, tuple[nn.Module, float]]  # name -> module and its learning rate
 
@@ -53,7 +53,7 @@ class LabelTask:
     net: Net
     source: BatchSource
     relevant: Csr  # (texts, labels)
-    config: TrainingConfig
+    config: FineTuning
     measure: Callable[[], dict[str, float]]  # validation metrics; empty without validation texts
     loss_function: Callable[[LabelTask, Share], Tensor] = text_loss  # summed over the texts
     more_parts: RatedParts = field(default_factory=dict)
@@ -87,7 +87,7 @@ class LabelTask:
 
 
 def head_loss(
-    head: Any, share: Share, vectors: Sequence[Tensor], relevant: Csr, config: TrainingConfig
+    head: Any, share: Share, vectors: Sequence[Tensor], relevant: Csr, config: FineTuning
 ) -> Tensor:
     """Of these texts; where label rows are sharded, of those that other processes read too."""
     rows = share.counted(share.rows)
