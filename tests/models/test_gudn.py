@@ -50,6 +50,7 @@ from xmtc.neural.training.task import LabelTask, Net
 
 ENCODER_ONLY = {"feature_weight": 0.0, "link_weight": 0.0}
 FEATURE = {"link_weight": 0.0}
+TEN_LAYERS = {"pooling": "cls", "published": PublishedPretrained(pooled_layers=10)}
 FP32 = {"trainable_layers": 1, "published": PublishedPretrained(frozen_cache="fp32")}
 
 
@@ -116,7 +117,7 @@ def label_text_of(row):
     ("guides", "encoder"),
     [
         ({}, {}),
-        ({"features": "pooler"}, {"pooling": "cls", "published": {"pooled_layers": 10}}),
+        ({"features": "pooler"}, TEN_LAYERS),
         ({"feature_weight": 3.0, "link_weight": 0.5, "text_weight": 2.0, "distance": "paper"}, {}),
         (FEATURE, FP32),
         ({"features": "pooler"}, FP32),
@@ -171,7 +172,7 @@ def test_the_papers_distance_with_a_sum_and_with_a_mean(mean, tmp_path):
 
 
 def test_ten_layers_are_as_many_as_the_encoder_has(tmp_path):
-    _, _, encoder = guided(tmp_path, encoder={"pooling": "cls", "published": {"pooled_layers": 10}})
+    _, _, encoder = guided(tmp_path, encoder=TEN_LAYERS)
     assert encoder.dim == 4 * 32  # three layers and the embeddings
 
 

@@ -46,7 +46,7 @@ class PublishedPretrained:
         "head", "part of a longer text that is read; head_tail: its beginning and its end"
     )
     frozen_cache: Literal["fp16", "fp32"] | None = setting(
-        "fp16", "precision in which states of frozen layers are cached on disk (None: no cache)"
+        "fp16", "precision of cached states of frozen layers (None: no cache)"
     )
 
     def __post_init__(self) -> None:

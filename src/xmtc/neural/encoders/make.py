@@ -35,7 +35,7 @@ def make_encoder(
     """The encoder of these settings; those that are not pretrained take their words from the texts.
 
     pooler: load the encoder's own, although its vector is made without it.
-    rng: by which new weights are drawn.
+    rng: draws new weights.
     """
     use_our_threads()
     with (rng or Rng(0)).turn():

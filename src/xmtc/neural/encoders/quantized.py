@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 LARGEST = 127
 TINY = 1e-6
-MAX_FACTOR = 64  # by which a token is scaled up at most, relative to the largest one
+MAX_FACTOR = 64  # maximum factor that scales a token up, relative to the largest one
 
 
 def quantized(body: nn.Module) -> Any:

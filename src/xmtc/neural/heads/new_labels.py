@@ -19,7 +19,7 @@ def with_nodes(
 ) -> DenseScorer:
     """The scorer with more nodes behind its own: each finds texts that are like its vector.
 
-    trained: so many of its first nodes were trained; they tell how large weights should be.
+    trained: how many of its first nodes were trained; they tell how large weights should be.
     new: (new nodes, dim) the vector of each. mean_node: (dim,) the mean vector of trained nodes.
     mean_text: (dim,) the mean text, which a new node scores as trained ones do on average.
     """

@@ -51,7 +51,7 @@ class TwoLevel(nn.Module):
     def loss(self, vectors: Tensor, relevant: Csr, chosen_by: Tensor | None = None) -> Tensor:
         """Both losses, summed over the texts.
 
-        chosen_by: the vectors by which the generator chooses candidates; None: the same.
+        chosen_by: the vectors that the generator reads to choose candidates; None: the same.
         """
         true_clusters = self.tree.relevant_at(0, relevant)
         logits = self.generator(vectors)

@@ -64,7 +64,7 @@ class Pace:
         self.started = time.monotonic()
 
     def note(self, texts: int, loss: float, metrics: Mapping[str, float], metric: str) -> str:
-        """After so many more texts: "loss 0.41, P@5 46.3, 80 texts/s, 0:12:34 left"."""
+        """After this many more texts: "loss 0.41, P@5 46.3, 80 texts/s, 0:12:34 left"."""
         self.read += texts
         self.left -= texts
         speed = self.read / max(1e-9, time.monotonic() - self.started)
