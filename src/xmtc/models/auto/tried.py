@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from xmtc.core.files import written
+from xmtc.core.files import write_text
 from xmtc.core.interfaces import Model
 from xmtc.neural.settings import METRICS
 
@@ -39,8 +39,7 @@ class Outcome:
         if folder is not None:
             tried = [asdict(each) for each in self.tried]
             values = {"tried": tried, "selected": self.selected, "why": self.why}
-            with written(folder / TRIED) as draft:
-                draft.write_text(json.dumps(values, indent=1), encoding="utf-8")
+            write_text(folder / TRIED, json.dumps(values, indent=1))
 
 
 def read(folder: str | Path) -> dict[str, Any]:
