@@ -50,6 +50,11 @@ def test_no_public_name_but_the_neural_models_imports_torch():
     assert in_fresh_python(code) == "False"
 
 
+def test_reading_data_does_not_import_numba():
+    code = "import sys, xmtc; xmtc.read_dataset; print('numba' in sys.modules)"
+    assert in_fresh_python(code) == "False"
+
+
 def test_help_does_not_import_what_is_slow():
     code = (
         "import sys\n"

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from xmtc.kernels.compiled import kernel
 from xmtc.kernels.quickselect import in_order
-from xmtc.kernels.types import Array, Floats, Ints, Longs, Matrix, kernel
+from xmtc.kernels.types import Array, Floats, Ints, Longs, Matrix
 
 
 class Stopping(NamedTuple):

@@ -19,8 +19,9 @@ from xmtc.kernels.chunks import (
     prefetch_node,
     scratch_for,
 )
+from xmtc.kernels.compiled import kernel
 from xmtc.kernels.topk import insert_best
-from xmtc.kernels.types import Bytes, Floats, Ints, Longs, Matrix, kernel
+from xmtc.kernels.types import Bytes, Floats, Ints, Longs, Matrix
 
 AHEAD = 3  # nodes of each text that are opened before the others
 

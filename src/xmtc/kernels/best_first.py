@@ -13,7 +13,8 @@ import numpy as np
 
 from xmtc.kernels.beam_search import SearchTree
 from xmtc.kernels.chunks import Rule, child_score, fill_margins, inherited, scratch_for
-from xmtc.kernels.types import Bytes, Floats, Ints, Matrix, kernel
+from xmtc.kernels.compiled import kernel
+from xmtc.kernels.types import Bytes, Floats, Ints, Matrix
 
 
 @kernel

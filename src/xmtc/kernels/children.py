@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from xmtc.kernels.types import Floats, Ints, Longs, kernel
+from xmtc.kernels.compiled import kernel
+from xmtc.kernels.types import Floats, Ints, Longs
 
 
 def expand(starts: Longs, children: Ints, beam: Ints, scores: Floats) -> tuple[Ints, Floats]:

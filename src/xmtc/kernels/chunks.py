@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xmtc.kernels.compiled import kernel
 from xmtc.kernels.simd import WIDTH, add_scaled, fetch
-from xmtc.kernels.types import Array, Floats, Ints, Longs, kernel
+from xmtc.kernels.types import Array, Floats, Ints, Longs
 
 START_BITS = 32  # of a row's key, in pairs of cells; those above are the feature
 START = (1 << START_BITS) - 1

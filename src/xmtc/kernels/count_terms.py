@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xmtc.kernels.compiled import kernel
 from xmtc.kernels.term_table import (
     HASH_START,
     HASH_STEP,
@@ -21,7 +22,7 @@ from xmtc.kernels.term_table import (
     key_of,
     number_terms,
 )
-from xmtc.kernels.types import Bytes, Ints, Longs, kernel
+from xmtc.kernels.types import Bytes, Ints, Longs
 
 SPACE = 32
 

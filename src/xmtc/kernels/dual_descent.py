@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xmtc.kernels.compiled import kernel
 from xmtc.kernels.quickselect import mark_largest
 from xmtc.kernels.simd import (
     CHANGE,
@@ -24,7 +25,7 @@ from xmtc.kernels.simd import (
     fetch,
 )
 from xmtc.kernels.sparse_rows import TrainingRows
-from xmtc.kernels.types import Floats, Ints, Longs, kernel
+from xmtc.kernels.types import Floats, Ints, Longs
 
 SIBLINGS = WIDTH  # classifiers solved together: 16 float32 fill a cache line
 NEWTON_STEPS = 16  # of one logistic coordinate, at most

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from xmtc.kernels.types import Floats, Ints, Signed, kernel
+from xmtc.kernels.compiled import kernel
+from xmtc.kernels.types import Floats, Ints, Signed
 
 LARGEST = np.float32(127)  # of the whole numbers
 SCALE_BITS = 16  # so that a whole number times its scale is exact, and rounding twice is as once

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from xmtc.kernels.compiled import kernel
 from xmtc.kernels.topk import best
-from xmtc.kernels.types import Floats, Ints, kernel
+from xmtc.kernels.types import Floats, Ints
 
 
 def mean_scores(labels: Ints, scores: Floats, models: int, k: int) -> tuple[Ints, Floats]:

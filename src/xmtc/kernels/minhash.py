@@ -11,9 +11,10 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from xmtc.kernels.compiled import kernel
 from xmtc.kernels.term_table import HASH_START, HASH_STEP
 from xmtc.kernels.topk import insert_best
-from xmtc.kernels.types import Bytes, Ints, Longs, kernel
+from xmtc.kernels.types import Bytes, Ints, Longs
 
 Hashes: TypeAlias = npt.NDArray[np.uint64]
 Signatures: TypeAlias = npt.NDArray[np.uint32]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xmtc.kernels.types import kernel
+from xmtc.kernels.compiled import kernel
 
 
 @kernel

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xmtc.kernels.compiled import kernel
 from xmtc.kernels.quickselect import mark_largest
-from xmtc.kernels.types import Floats, Ints, Longs, Matrix, kernel
+from xmtc.kernels.types import Floats, Ints, Longs, Matrix
 
 
 class TrainingRows(NamedTuple):

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xmtc.kernels.types import Array, Bytes, Ints, Longs, kernel
+from xmtc.kernels.compiled import kernel
+from xmtc.kernels.types import Array, Bytes, Ints, Longs
 
 LONGEST_PACKED = 7  # bytes of a term that fit into its key with its length
 HASHED = np.uint64(1 << 63)  # marks the keys of longer terms: FNV-1a

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from xmtc.kernels.types import Floats, Ints, Longs, Matrix, kernel
+from xmtc.kernels.compiled import kernel
+from xmtc.kernels.types import Floats, Ints, Longs, Matrix
 
 
 @kernel

@@ -1,15 +1,11 @@
-"""Names for the arrays that kernels take and give, and how kernels are compiled."""
+"""Names for the arrays that kernels take and give."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 Array: TypeAlias = npt.NDArray[Any]
 Floats: TypeAlias = npt.NDArray[np.float32]
@@ -27,9 +23,3 @@ class Matrix(NamedTuple):
     indptr: Longs
     columns: Ints
     values: Floats
-
-
-def kernel(function: Function) -> Function:
-    """Compiled at its first call and cached on disk; runs without the interpreter's lock."""
-    compiled: Function = njit(cache=True, nogil=True)(function)
-    return compiled
