@@ -100,6 +100,10 @@ def test_one_seed_changes_trees_and_classifiers() -> None:
         ({"parents": "file", "published": {"vectors": "text"}}, "published.vectors"),
         ({"tree": {"method": "random"}, "published": {"vectors": "text"}}, "published.vectors"),
         (
+            {"tree": {"method": "random"}, "published": {"vector_max_terms": 9}},
+            "published.vector_max_terms",
+        ),
+        (
             {"published": {"vectors": "text", "vector_max_terms": 9}},
             "published.vector_max_terms",
         ),

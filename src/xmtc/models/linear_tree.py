@@ -38,8 +38,8 @@ from xmtc.text.tfidf import Tfidf, TfidfConfig
 from xmtc.text.top_terms import top_terms
 
 KIND = "linear_tree"
-LONG = 3  # a text is long with so many times the terms of a usual one,
-MIN_TERMS = 32  # and at least so many
+LONG = 3  # terms of a long text, relative to a usual one,
+MIN_TERMS = 32  # and at least
 WIDE = 2  # each tree of several ranks this many times k labels, so that few are missed by some
 
 
@@ -50,7 +50,9 @@ class PublishedLinearTree:
     vectors: Literal["pifa", "pifa_weighted", "cooccurrence", "joint", "text"] = setting(
         "pifa", "label vectors: PIFA, PIFA by 1/√labels, co-occurrence, PIFA with it, label text"
     )
-    vector_max_terms: int | None = setting(64, "terms of a PIFA vector at most (None: all)", low=1)
+    vector_max_terms: int | None = setting(
+        64, "maximum terms per PIFA vector, by weight (None: all)", low=1
+    )
     relevance: Relevance = setting("equal", "weight of a positive text: equal, or PECOS's induced")
     score: Score = setting(
         "path", "path: exp(-loss³), path2: squared (Parabel), probability, label"
@@ -66,7 +68,7 @@ class Config:
     """Fast to train and to ask, for any number of labels: what to try first."""
 
     text: TfidfConfig = group(TfidfConfig)
-    max_terms: int | None = setting(96, "terms of a text at most, the heaviest (None: all)", low=1)
+    max_terms: int | None = setting(96, "maximum terms per text, by weight (None: all)", low=1)
     tree: TreeConfig = group(lambda: TreeConfig(max_leaf=100))
     parents: str | None = setting(None, "file with the parent of each label, used as the tree")
     svm: SvmConfig = group(lambda: SvmConfig(cost=0.5, positive_cost=2.0, max_iterations=8))
@@ -100,12 +102,16 @@ class Config:
         published = self.published
         method = self.tree.method
         pifa = published.vectors in ("pifa", "pifa_weighted")
+        unused = "this tree is made without label vectors"
+        no_vectors = self.parents or method in ("random", "frequency")
         if self.parents and self.tree != usual.tree:
             yield "tree", "the tree is that of parents"
-        if published.vectors != "pifa" and (self.parents or method in ("random", "frequency")):
-            yield "published.vectors", "this tree is made without label vectors"
-        if published.vector_max_terms != usual.published.vector_max_terms and not pifa:
-            yield "published.vector_max_terms", f"vectors={published.vectors} is not PIFA"
+        if published.vectors != "pifa" and no_vectors:
+            yield "published.vectors", unused
+        terms = published.vector_max_terms != usual.published.vector_max_terms
+        if terms and (no_vectors or not pifa):
+            reason = unused if no_vectors else f"vectors={published.vectors} is not PIFA"
+            yield "published.vector_max_terms", reason
         if published.score == "label" and self.path_exponent != usual.path_exponent:
             yield "path_exponent", "score=label leaves the path out"
         if published.search == "exact" and self.negatives == "tfn" and self.beam != usual.beam:
@@ -206,7 +212,7 @@ def trees_of(dataset: Dataset, vectors: Csr, config: Config) -> Iterator[LabelTr
 def label_vectors(
     dataset: Dataset, features: Csr, encoder: Tfidf | GivenFeatures, config: Config
 ) -> Csr:
-    """(labels, features) by which labels are clustered; empty where the tree is given."""
+    """(labels, features) what is clustered; empty where the tree is given."""
     if config.parents:
         return as_csr(np.empty((len(dataset.labels), 0)))
     kind = config.published.vectors

@@ -42,7 +42,7 @@ class PublishedIndex:
     )
     centres: Literal["unit", "mean"] = setting("unit", "2-means: spherical, or Euclidean (mean)")
     stop: Literal["still", "change", "gain"] = setting(
-        "still", "2-means stops when nothing moves, or changes (X-BERT's code), or gains"
+        "still", "2-means stops when nothing moves (PECOS), gains (Parabel) or changes (X-BERT)"
     )
     depth: int | None = setting(
         None, "log2 of the number of clusters (None: by max_leaf)", low=1, high=30
