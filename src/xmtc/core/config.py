@@ -20,6 +20,7 @@ import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -184,6 +185,12 @@ def without_effect(config: Any, prefix: str = "") -> Iterator[str]:
         value = getattr(config, field.name)
         if dataclasses.is_dataclass(value):
             yield from without_effect(value, f"{prefix}{field.name}.")
+
+
+def changed(config: Any, *names: str) -> Iterator[str]:
+    """Those of these settings, e.g. "optimizer.head_lr", that are not at their defaults."""
+    defaults = type(config)()
+    return (name for name in names if attrgetter(name)(config) != attrgetter(name)(defaults))
 
 
 def _from_dict(base: T, values: Mapping[str, Any], prefix: str) -> T:

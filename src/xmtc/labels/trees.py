@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from xmtc.core.arrays import Csr, Longs, kernel_arrays
-from xmtc.core.config import check_bounds, group, setting
+from xmtc.core.config import changed, check_bounds, group, setting
 from xmtc.core.errors import DataError, require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.tree import MAX_DEPTH, LabelTree
@@ -67,11 +67,9 @@ class TreeConfig:
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
         """Settings that do nothing in this combination, and why."""
-        usual = PublishedTree()
-        for name in ("stop", "centres", "sample"):
-            changed = getattr(self.published, name) != getattr(usual, name)
-            if changed and self.method != "balanced":
-                yield f"published.{name}", f"method={self.method} has no 2-means"
+        if self.method != "balanced":
+            for name in changed(self, "published.stop", "published.centres", "published.sample"):
+                yield name, f"method={self.method} has no 2-means"
 
 
 def build_tree(vectors: Csr, counts: Longs, config: TreeConfig, seed: int = 0) -> LabelTree:

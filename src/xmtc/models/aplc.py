@@ -15,7 +15,7 @@ import numpy as np
 
 from xmtc.core import config as settings
 from xmtc.core.arrays import Allowed, Csr, Floats, Inputs, Ints, as_csr, csr, label_counts
-from xmtc.core.config import check_bounds, group, setting
+from xmtc.core.config import changed, check_bounds, group, setting
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.interfaces import model_repr
@@ -33,7 +33,6 @@ from xmtc.neural.settings import (
     EncoderConfig,
     Pretrained,
     TrainingConfig,
-    changed,
     refuse_shards,
     untrained,
 )

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xmtc.core.arrays import Inputs
+from xmtc.core.config import changed
 from xmtc.core.dataset import Dataset
 from xmtc.core.errors import DataError, require
-from xmtc.neural.settings import changed
 
 if TYPE_CHECKING:
     from xmtc.neural.settings import FineTuning

@@ -18,7 +18,7 @@ import numpy as np
 
 from xmtc.core import config as settings
 from xmtc.core.arrays import Allowed, Array, Csr, Inputs, Ints, row_of_each_entry
-from xmtc.core.config import check_bounds, group, setting
+from xmtc.core.config import changed, check_bounds, group, setting
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.interfaces import model_repr
@@ -45,7 +45,6 @@ from xmtc.neural.settings import (
     CnnEncoder,
     OptimizerConfig,
     Pretrained,
-    changed,
     refuse_shards,
     untrained,
 )

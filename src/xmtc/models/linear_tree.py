@@ -13,7 +13,7 @@ import numpy as np
 
 from xmtc.core import config as settings
 from xmtc.core.arrays import Allowed, Array, Csr, Inputs, as_csr, label_counts
-from xmtc.core.config import check_bounds, group, setting
+from xmtc.core.config import changed, check_bounds, group, setting
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import require
 from xmtc.core.interfaces import model_repr
@@ -98,24 +98,20 @@ class Config:
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
         """Settings that do nothing in this combination, and why."""
-        usual = Config()
         published = self.published
-        method = self.tree.method
-        pifa = published.vectors in ("pifa", "pifa_weighted")
-        unused = "this tree is made without label vectors"
-        no_vectors = self.parents or method in ("random", "frequency")
-        if self.parents and self.tree != usual.tree:
-            yield "tree", "the tree is that of parents"
-        if published.vectors != "pifa" and no_vectors:
-            yield "published.vectors", unused
-        terms = published.vector_max_terms != usual.published.vector_max_terms
-        if terms and (no_vectors or not pifa):
-            reason = unused if no_vectors else f"vectors={published.vectors} is not PIFA"
-            yield "published.vector_max_terms", reason
-        if published.score == "label" and self.path_exponent != usual.path_exponent:
-            yield "path_exponent", "score=label leaves the path out"
-        if published.search == "exact" and self.negatives == "tfn" and self.beam != usual.beam:
-            yield "beam", "neither search=exact nor negatives=tfn has one"
+        unused = {}
+        if self.parents:
+            unused["tree"] = "the tree is that of parents"
+        if published.vectors not in ("pifa", "pifa_weighted"):
+            unused["published.vector_max_terms"] = f"vectors={published.vectors} is not PIFA"
+        if self.parents or self.tree.method in ("random", "frequency"):
+            for name in ("published.vectors", "published.vector_max_terms"):
+                unused[name] = "this tree is made without label vectors"
+        if published.score == "label":
+            unused["path_exponent"] = "score=label leaves the path out"
+        if published.search == "exact" and self.negatives == "tfn":
+            unused["beam"] = "neither search=exact nor negatives=tfn has one"
+        yield from ((name, unused[name]) for name in changed(self, *unused))
 
 
 @dataclass(frozen=True, repr=False)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, ClassVar, Literal, get_args
 
-from xmtc.core.config import check_bounds, group, setting
+from xmtc.core.config import changed, check_bounds, group, setting
 from xmtc.core.errors import require
 
 Pooling = Literal["mean", "cls", "max", "pooler"]
@@ -24,12 +23,6 @@ MAX_FLAT_LABELS = "maximum labels without clusters (None: no limit)"
 STANDARDIZE = "output layers read vectors of zero mean and unit variance"
 METRIC = "validation metric of the best epoch"
 WIDEST = 1 << 16
-
-
-def changed(config: Any, *names: str) -> Iterator[str]:
-    """Those of these settings, e.g. "optimizer.head_lr", that are not at their defaults."""
-    defaults = type(config)()
-    return (name for name in names if attrgetter(name)(config) != attrgetter(name)(defaults))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import numpy as np
 
 from xmtc.core import config as settings
 from xmtc.core.arrays import Allowed, Array, Bools, Csr, Doubles, Inputs, Ints, count_of
-from xmtc.core.config import check_bounds, setting
+from xmtc.core.config import changed, check_bounds, setting
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.errors import ConfigError, DataError, StoreError, require
 from xmtc.core.interfaces import Model
@@ -35,7 +35,6 @@ from xmtc.models.ensemble.combine import How, LearnedWeights, Missing, best_weig
 from xmtc.models.ensemble.label_union import all_labels, ids_in, merged_training, renumbered
 from xmtc.models.holdout import warn_without_validation
 from xmtc.models.most_frequent import MostFrequent
-from xmtc.neural.settings import changed
 from xmtc.planning.cost import Estimate, total
 from xmtc.text.encoder import GivenFeatures
 

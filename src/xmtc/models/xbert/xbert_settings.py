@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-from xmtc.core.config import check_bounds, group, setting
+from xmtc.core.config import changed, check_bounds, group, setting
 from xmtc.labels.trees import PublishedTree
 from xmtc.linear.forest import WeightType
 from xmtc.linear.nodes import Negatives
@@ -20,7 +20,6 @@ from xmtc.neural.settings import (
     LabelLoss,
     Pretrained,
     TrainingConfig,
-    changed,
     untrained,
 )
 from xmtc.text.tfidf import TfidfConfig
@@ -67,11 +66,12 @@ class LabelIndex:
 
     def without_effect(self) -> Iterator[tuple[str, str]]:
         """Settings of PIFA, where labels have other vectors."""
-        usual = PublishedIndex()
-        if self.TYPE != "pifa" and self.published.max_terms not in (None, usual.max_terms):
-            yield "published.max_terms", f"index={self.TYPE} has no terms"
-        if self.TYPE == "text" and self.published.weigh_texts != usual.weigh_texts:
-            yield "published.weigh_texts", "index=text is not PIFA"
+        if self.TYPE != "pifa" and self.published.max_terms is not None:
+            for name in changed(self, "published.max_terms"):
+                yield name, f"index={self.TYPE} has no terms"
+        if self.TYPE == "text":
+            for name in changed(self, "published.weigh_texts"):
+                yield name, "index=text is not PIFA"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xmtc.core.config import check_bounds, group, setting
+from xmtc.core.config import changed, check_bounds, group, setting
 from xmtc.core.errors import require
 from xmtc.models import linear_tree, one_vs_all
 from xmtc.neural.settings import (
@@ -16,7 +16,6 @@ from xmtc.neural.settings import (
     EncoderConfig,
     FineTuning,
     Pretrained,
-    changed,
     untrained,
 )
 
