@@ -850,4 +850,4 @@ def test_a_setting_without_effect_is_reported(capfd, folder, tmp_path, caplog):
     train = ["train", "lightxml", folder / "trn.jsonl", "--out", tmp_path / "model", *QUICK_NEURAL]
     changes = ["--set", "training.epochs=0", "--set", "training.optimizer.encoder_lr=0.5"]
     assert xmtc(capfd, *train, *changes)[0] == 0
-    assert "training.optimizer.encoder_lr has no effect: epochs=0" in caplog.text
+    assert "training.optimizer.encoder_lr has no effect: training.epochs=0" in caplog.text
