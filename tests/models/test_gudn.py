@@ -328,11 +328,6 @@ def test_an_encoder_without_a_pooler_says_what_to_do(tmp_path):
         xmtc.train("gudn", DATA, settings(encoder=encoder, guides=published(features="pooler")))
 
 
-def test_static_negatives_are_refused():
-    with pytest.raises(xmtc.ConfigError, match=r"published\.negatives='static'.*must be dynamic"):
-        xmtc.train("gudn", DATA, settings(published={"negatives": "static"}))
-
-
 NAMES = st.text("abcdefghij", min_size=4, max_size=12).filter(lambda n: set(n) & set("aei"))
 
 

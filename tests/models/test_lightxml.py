@@ -1,4 +1,4 @@
-"""LightXML: candidates, shapes and scores as published; clusters, static negatives, resuming."""
+"""LightXML: candidates, shapes and scores as published; clusters, resuming."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from xmtc.neural.heads.candidates import candidates_of, hardest_clusters
 from xmtc.neural.heads.flat import Flat
 from xmtc.neural.heads.two_level import TwoLevel
 from xmtc.neural.training import loop
-from xmtc.neural.training.static_negatives import DiscriminatorOnly, GeneratorOnly
 
 # The worked example of the specification, 8.5: four clusters of eight labels.
 TREE = LabelTree.of([[0] * 4, [0, 0, 1, 1, 1, 2, 2, 3]])
@@ -162,28 +161,27 @@ def test_the_mean_loss_is_the_published_one():
     mean.load_state_dict(total.state_dict())
     vectors = torch.randn(2, 6)
     relevant = csr_of_rows([[3, 5], [7]], 8)
-    for one_layer, nodes in ((GeneratorOnly, 4), (DiscriminatorOnly, 8)):
-        found, expected = (one_layer(head).loss(vectors, relevant) for head in (mean, total))
-        torch.testing.assert_close(found / 2, expected / (2 * nodes))
+    true_clusters = TREE.relevant_at(0, relevant)
+    logits = total.generator(vectors)
+    clusters = total.generator.loss_of(logits, true_clusters)
+    labels = total.label_loss(vectors, relevant, logits, true_clusters)
+    torch.testing.assert_close(mean.loss(vectors, relevant), clusters / 4 + labels / 8)
 
 
 IN_CLUSTERS = {"max_flat_labels": 4, "max_leaf": 4, "beam": 2, "label_dim": 16}
 
 
-@pytest.mark.parametrize("negatives", ["dynamic", "static", "static_own_encoder"])
-def test_half_precision_trains_clusters_too(negatives):
-    quick = quick_settings("lightxml", **IN_CLUSTERS, published={"negatives": negatives})
+def test_half_precision_trains_clusters_too():
+    quick = quick_settings("lightxml", **IN_CLUSTERS)
     quick = merged(quick, {"training": {"precision": "fp16", "epochs": 1}})
     assert xmtc.train("lightxml", planted(texts=40), quick).rank(["sign1a"], 2).labels.shape[1] == 2
 
 
-@pytest.mark.parametrize("negatives", ["dynamic", "static", "static_own_encoder"])
-def test_clusters_find_the_planted_labels(negatives, tmp_path):
-    quick = quick_settings("lightxml", **IN_CLUSTERS, published={"negatives": negatives})
+def test_clusters_find_the_planted_labels(tmp_path):
+    quick = quick_settings("lightxml", **IN_CLUSTERS)
     model = xmtc.train("lightxml", planted(), quick)
     assert len(model.tree.parents[0]) == 4
-    floor = {"dynamic": 95, "static": 60, "static_own_encoder": 80}[negatives]
-    assert xmtc.evaluate(model, planted(seed=1)).metrics["P@1"] > floor
+    assert xmtc.evaluate(model, planted(seed=1)).metrics["P@1"] > 95
     xmtc.save(model, tmp_path / "model")
     before, after = (m.rank(planted().texts, 5) for m in (model, xmtc.load(tmp_path / "model")))
     assert (before.labels == after.labels).all()

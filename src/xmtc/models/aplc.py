@@ -146,7 +146,7 @@ class Aplc:
         """Everything needed to make this model again, the encoder and its tokenizer included."""
         from xmtc.neural.encoders.serialize import encoder_arrays
 
-        arrays = encoder_arrays(self.encoder, "encoder0") | self.scorer.to_arrays()
+        arrays = encoder_arrays(self.encoder, "encoder") | self.scorer.to_arrays()
         return Parts(settings.to_dict(self.config), self.labels, self.trained_on, arrays)
 
     @staticmethod
@@ -156,7 +156,7 @@ class Aplc:
         from xmtc.neural.encoders.serialize import encoder_from
 
         config = parts.config(Config)
-        encoder = encoder_from(parts, "encoder0", config.encoder)
+        encoder = encoder_from(parts, "encoder", config.encoder)
         shape = from_untrusted(
             lambda: Shape(
                 encoder.dim,

@@ -16,7 +16,6 @@ import numpy as np
 from xmtc.core.arrays import Floats
 from xmtc.core.config import group
 from xmtc.core.dataset import Dataset, TrainedOn
-from xmtc.core.errors import require
 from xmtc.core.labels import LabelSpace
 from xmtc.core.parts import Parts
 from xmtc.core.run import NO_RUN, Run
@@ -42,11 +41,6 @@ class Config(lightxml.Config):
 
     encoder: Pretrained = group(Pretrained, "what reads the texts")
     guides: GuideConfig = group(GuideConfig)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        negatives = self.published.negatives
-        require(negatives == "dynamic", "published.negatives", negatives, "must be dynamic")
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,7 +69,7 @@ class Gudn(LightXML):
     def from_parts(parts: Parts) -> Gudn:
         """The model as it was saved, checked."""
         fields = lightxml.saved_fields(parts, parts.config(Config))
-        mean_text = parts.array("mean_text", np.float32, (fields["encoders"][0].dim,))
+        mean_text = parts.array("mean_text", np.float32, (fields["encoder"].dim,))
         trained = int(parts.ids("trained_labels", len(parts.labels) + 1, 1)[0])
         return Gudn(**fields, mean_text=mean_text, trained_labels=max(1, trained))
 
@@ -98,7 +92,7 @@ def train(dataset: Dataset, config: Config, run: Run = NO_RUN) -> Gudn:
         def ranker() -> LightXML:
             scorers = tuple(scorer.of_raw(prepared.standard) for scorer in head.scorers())
             trained_on = dataset.trained_on()
-            return LightXML(config, (encoder,), tree, scorers, dataset.labels, trained_on)
+            return LightXML(config, encoder, tree, scorers, dataset.labels, trained_on)
 
         measure = training.measure([encoder], ranker)
         task = prepared.task(head, train.relevant, config.dropout, measure)

@@ -7,14 +7,13 @@ must rank get harder (dynamic negatives). Small label sets have one layer over a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from xmtc.core import config as settings
-from xmtc.core.arrays import Allowed, Array, Floats, Inputs, label_counts
+from xmtc.core.arrays import Allowed, Floats, Inputs, label_counts
 from xmtc.core.config import check_bounds, group, setting
 from xmtc.core.dataset import Dataset, TrainedOn
 from xmtc.core.interfaces import model_repr
@@ -69,9 +68,6 @@ class PublishedLightXML(PublishedFlat):
     bottleneck_activation: Literal["none", "sigmoid"] = setting(
         "none", "activation behind the projection to label_dim; sigmoid: the paper's text"
     )
-    negatives: Literal["dynamic", "static", "static_own_encoder"] = setting(
-        "dynamic", "negative labels of a frozen generator (static) are the paper's ablation"
-    )
     overflow_positives: Literal["extend", "overwrite"] = setting(
         "extend", "clusters of true labels beyond the beam; overwrite: the authors' code"
     )
@@ -112,10 +108,10 @@ class Config(FlatConfig):
 
 @dataclass(frozen=True, repr=False)
 class LightXML:
-    """A finished encoder and its output layers. With negatives="static_own_encoder" it has two."""
+    """A finished encoder and its output layers."""
 
     config: FlatConfig
-    encoders: tuple[TextEncoder, ...]
+    encoder: TextEncoder
     tree: LabelTree
     scorers: tuple[DenseScorer, ...]
     labels: LabelSpace
@@ -127,7 +123,7 @@ class LightXML:
     def encode(self, inputs: Inputs) -> Floats:
         """(texts, dim) what the scorers read."""
         require_texts(inputs, self.kind)
-        return np.concatenate([encoder.encode(inputs) for encoder in self.encoders], axis=1)
+        return self.encoder.encode(inputs)
 
     def rank(self, inputs: Inputs, k: int, allowed: Allowed = None) -> Ranking:
         """The k best labels: those of the best clusters, by the product of both probabilities."""
@@ -139,9 +135,7 @@ class LightXML:
         """Everything needed to make this model again, the encoder and its tokenizer included."""
         from xmtc.neural.encoders.serialize import encoder_arrays
 
-        arrays: dict[str, Array] = {}
-        for place, encoder in enumerate(self.encoders):
-            arrays |= encoder_arrays(encoder, f"encoder{place}")
+        arrays = encoder_arrays(self.encoder, "encoder")
         for level, scorer in enumerate(self.scorers):
             arrays |= scorer.to_arrays(f"level{level}")
         if self.tree.depth > 1:
@@ -157,9 +151,7 @@ class LightXML:
 def train(dataset: Dataset, config: FlatConfig, run: Run = NO_RUN) -> LightXML:
     """Cluster the labels where there are many, then train encoder and output layers together."""
     with begin(KIND, dataset, config, run) as training:
-        from xmtc.neural.heads.two_level import TwoLevel
         from xmtc.neural.training.prepared import fine_tune
-        from xmtc.neural.training.static_negatives import train_with_static_negatives
 
         relevant = training.dataset.relevant
         tree = label_tree(training.dataset, config)
@@ -168,29 +160,14 @@ def train(dataset: Dataset, config: FlatConfig, run: Run = NO_RUN) -> LightXML:
         with training.rng.turn():
             head = output_layers(training.dataset, tree, encoder.dim, config)
 
-        def model(label_encoder: TextEncoder = encoder) -> LightXML:
-            scorers = [scorer.of_raw(prepared.standard) for scorer in head.scorers()]
-            encoders: tuple[TextEncoder, ...] = (encoder,)
-            if label_encoder is not encoder:  # labels read the second half of the vector
-                encoders = (encoder, label_encoder)
-                scorers[-1] = replace(scorers[-1], start=encoder.dim, stop=2 * encoder.dim)
-            trained_on = dataset.trained_on()
-            return LightXML(config, encoders, tree, tuple(scorers), dataset.labels, trained_on)
+        def model() -> LightXML:
+            scorers = tuple(scorer.of_raw(prepared.standard) for scorer in head.scorers())
+            return LightXML(config, encoder, tree, scorers, dataset.labels, dataset.trained_on())
 
-        def measure(label_encoder: TextEncoder = encoder) -> dict[str, float]:
-            return training.measure([encoder, label_encoder], partial(model, label_encoder))()
-
-        label_encoder = encoder
-        negatives = getattr(config.published, "negatives", "dynamic")
-        if isinstance(head, TwoLevel) and negatives != "dynamic":
-            own = negatives == "static_own_encoder"
-            how = (prepared, head, relevant, config.dropout, measure)
-            label_encoder = train_with_static_negatives(*how, own_encoder=own)
-        else:
-            fine_tune(prepared, prepared.task(head, relevant, config.dropout, measure))
-        trained = model(label_encoder)
-    for each in trained.encoders:
-        each.finish()
+        measure = training.measure([encoder], model)
+        fine_tune(prepared, prepared.task(head, relevant, config.dropout, measure))
+        trained = model()
+    encoder.finish()
     return trained
 
 
@@ -244,24 +221,19 @@ def saved_fields(parts: Parts, config: FlatConfig) -> dict[str, Any]:
 
     labels = len(parts.labels)
     tree = LabelTree.flat(labels)
-    count = 1
     if isinstance(config, Config) and "clusters" in parts.arrays:
         clusters = parts.ids("clusters", max(1, labels), labels)
         top = np.zeros(int(clusters.max(initial=0)) + 1, np.int32)
         tree = from_untrusted(lambda: LabelTree((top, clusters)))
-        count += config.published.negatives == "static_own_encoder"
-    encoders = tuple(
-        encoder_from(parts, f"encoder{place}", config.encoder) for place in range(count)
-    )
-    dim = encoders[0].dim
+    encoder = encoder_from(parts, "encoder", config.encoder)
+    dim = encoder.dim
     scorers = [load_generator(parts, "level0", len(tree.parents[0]), dim)]
     if isinstance(config, Config) and tree.depth > 1:
         sigmoid = config.published.bottleneck_activation == "sigmoid"
-        own = (dim * (count - 1), dim * count)
-        scorers.append(load_discriminator(parts, "level1", labels, *own, sigmoid))
+        scorers.append(load_discriminator(parts, "level1", labels, dim, sigmoid))
     return {
         "config": config,
-        "encoders": encoders,
+        "encoder": encoder,
         "tree": tree,
         "scorers": tuple(scorers),
         "labels": parts.labels,

@@ -77,7 +77,7 @@ class Chunked(nn.Module):
         """The finished layer, for a tree of one level."""
         weights = self._whole(self.weights)
         bias = self._whole(self.biases)
-        return (DenseScorer(weights, bias, stop=weights.shape[1]),)
+        return (DenseScorer(weights, bias),)
 
     @torch.no_grad()
     def _whole(self, chunks: nn.ParameterList) -> np.ndarray:

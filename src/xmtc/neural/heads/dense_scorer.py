@@ -56,8 +56,6 @@ class DenseScorer:
     weights: Floats  # (nodes, dim)
     bias: Floats | None = None  # (nodes,)
     bottleneck: Bottleneck | None = None
-    start: int = 0  # where in the encoded vector its own part begins
-    stop: int | None = None
     margins: bool = False  # scores are w·x + b instead
 
     def score(self, encoded: Floats, candidates: Ints) -> Floats:
@@ -76,8 +74,7 @@ class DenseScorer:
 
     def read(self, encoded: Floats) -> Floats:
         """(texts, dim) what the weights are multiplied with."""
-        vectors = encoded[:, self.start : self.stop]
-        return vectors if self.bottleneck is None else self.bottleneck(vectors)
+        return encoded if self.bottleneck is None else self.bottleneck(encoded)
 
     def of_raw(self, standard: Standard | None) -> DenseScorer:
         """The same scores from vectors that were not brought to this standard."""
@@ -105,14 +102,14 @@ class DenseScorer:
 def load_generator(parts: Parts, name: str, nodes: int, dim: int) -> DenseScorer:
     """The scorer of a level that has a bias and reads the whole vector."""
     weights = parts.array(f"{name}.weights", np.float32, (nodes, dim))
-    return DenseScorer(weights, parts.array(f"{name}.bias", np.float32, (nodes,)), stop=dim)
+    return DenseScorer(weights, parts.array(f"{name}.bias", np.float32, (nodes,)))
 
 
 def load_discriminator(
-    parts: Parts, name: str, labels: int, start: int, stop: int, sigmoid: bool
+    parts: Parts, name: str, labels: int, dim: int, sigmoid: bool
 ) -> DenseScorer:
     """The scorer of labels behind a bottleneck."""
     bias = parts.array(f"{name}.narrow.bias", np.float32, (None,))
-    narrow = parts.array(f"{name}.narrow.weights", np.float32, (len(bias), stop - start))
+    narrow = parts.array(f"{name}.narrow.weights", np.float32, (len(bias), dim))
     weights = parts.array(f"{name}.weights", np.float32, (labels, len(bias)))
-    return DenseScorer(weights, None, Bottleneck(narrow, bias, sigmoid), start, stop)
+    return DenseScorer(weights, None, Bottleneck(narrow, bias, sigmoid))

@@ -64,7 +64,7 @@ class Flat(nn.Module):
         if self.shard_rows is not None:
             weights = distributed.gathered(weights)
             bias = distributed.gathered(bias)
-        return DenseScorer(array(weights), array(bias), stop=self.linear.in_features)
+        return DenseScorer(array(weights), array(bias))
 
     def scorers(self) -> tuple[DenseScorer, ...]:
         """One per level of the tree: here there is one."""

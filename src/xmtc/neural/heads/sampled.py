@@ -46,4 +46,4 @@ class Active(nn.Module):
     def scorer(self) -> DenseScorer:
         """The finished layer."""
         weights = array(self.weights.weight)
-        return DenseScorer(weights, array(self.biases.weight)[:, 0], stop=weights.shape[1])
+        return DenseScorer(weights, array(self.biases.weight)[:, 0])

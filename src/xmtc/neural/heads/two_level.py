@@ -111,5 +111,5 @@ class TwoLevel(nn.Module):
         )
         own = self.labels.weight
         rows = own if self.shard_rows is None else distributed.gathered(own)
-        labels = DenseScorer(array(rows), None, narrow, 0, narrow.weights.shape[1])
+        labels = DenseScorer(array(rows), None, narrow)
         return (self.generator.scorer(), labels)

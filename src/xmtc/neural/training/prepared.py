@@ -44,10 +44,7 @@ class Prepared:
 
     def with_encoder(self, encoder: TextEncoder) -> Prepared:
         """The same texts for a second training, of an encoder that is already fine-tuned."""
-        precision = self.training.precision
-        source = self.source
-        if encoder is not self.encoder:
-            source = source_of(encoder, self.tokens, self.run.cache, precision)
+        source = source_of(encoder, self.tokens, self.run.cache, self.training.precision)
         key = f"{self.key}-second-{digest_of(encoder)[:16]}"  # a cache may outlive this training
         vectors = None if self.vectors is None else text_vectors(source, self.run.cache)
         return replace(self, encoder=encoder, source=source, vectors=vectors, key=key)
