@@ -239,8 +239,7 @@ def test_threads_can_share_a_model(kind):
 @every_reading_model
 def test_labels_that_occur_once_can_be_learned(kind):
     once = xmtc.Dataset.of(
-        [*data().texts, "a zebra crossing with zebra stripes"],
-        [*_named(data()), ["zebra"]],
+        [*data().texts, "a zebra crossing with zebra stripes"], [*_named(data()), ["zebra"]]
     )
     assert xmtc.predict(train(kind, once), ["zebra stripes"], k=1)[0][0][0] == "zebra"
 

@@ -67,7 +67,8 @@ def values_of(hint):
     if dataclasses.is_dataclass(hint):
         return instances(hint)
     if origin in (types.UnionType, typing.Union):
-        return st.one_of(st.none() if each is type(None) else values_of(each) for each in options)
+        found = st.one_of(st.none() if each is type(None) else values_of(each) for each in options)
+        return found.filter(lambda value: str(value).lower() not in ("none", "null") or not value)
     if origin is typing.Literal:
         return st.sampled_from(options)
     if origin is tuple:
@@ -99,8 +100,7 @@ def leaves(values, prefix=""):
 
 
 patient = settings(
-    max_examples=60,
-    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
+    max_examples=60, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
 )
 
 

@@ -35,11 +35,7 @@ def example():
 
 @pytest.mark.parametrize(
     ("k", "precision", "recall", "ndcg"),
-    [
-        (1, 1 / 3, 1 / 6, 1 / 3),
-        (3, 4 / 9, 7 / 9, 0.6155774846),
-        (5, 1 / 3, 8 / 9, 0.6829466001),
-    ],
+    [(1, 1 / 3, 1 / 6, 1 / 3), (3, 4 / 9, 7 / 9, 0.6155774846), (5, 1 / 3, 8 / 9, 0.6829466001)],
 )
 def test_the_worked_example_gives_the_specified_numbers(k, precision, recall, ndcg):
     hits, _ = example()

@@ -202,12 +202,7 @@ def test_many_labels_are_solved_as_a_block_at_a_time_would_be():
         assert (biases[first:last] == own_biases).all()
 
 
-@given(
-    st.integers(0, 999),
-    st.integers(1, 40),
-    st.sampled_from([0.0, 0.5, 1.0]),
-    st.integers(1, 9),
-)
+@given(st.integers(0, 999), st.integers(1, 40), st.sampled_from([0.0, 0.5, 1.0]), st.integers(1, 9))
 def test_large_weights_are_all_that_reach_the_limit(seed, labels, threshold, most):
     blocks = -(-labels // 16)
     weights = np.random.default_rng(seed).normal(size=(blocks, 7, 16)).astype(np.float32)

@@ -178,12 +178,7 @@ def test_scores_are_products_down_the_tree():
 
 def test_a_killed_training_goes_on_to_the_same_answer(tmp_path, monkeypatch):
     data = planted(texts=40, labels=6)
-    tuned = quick_settings(
-        "label_attention",
-        max_flat_labels=3,
-        max_leaf=3,
-        training={"epochs": 3},
-    )
+    tuned = quick_settings("label_attention", max_flat_labels=3, max_leaf=3, training={"epochs": 3})
     plain = xmtc.train("label_attention", data, tuned).rank(data.texts, 3)
     from xmtc.neural.training import loop
 

@@ -103,10 +103,7 @@ def test_one_seed_changes_trees_and_classifiers() -> None:
             {"tree": {"method": "random"}, "published": {"vector_max_terms": 9}},
             "published.vector_max_terms",
         ),
-        (
-            {"published": {"vectors": "text", "vector_max_terms": 9}},
-            "published.vector_max_terms",
-        ),
+        ({"published": {"vectors": "text", "vector_max_terms": 9}}, "published.vector_max_terms"),
         ({"published": {"score": "label"}, "path_exponent": 0.4}, "path_exponent"),
         ({"published": {"search": "exact"}, "negatives": "tfn", "beam": 3}, "beam"),
         ({"tree": {"method": "kmeans", "published": {"stop": "gain"}}}, "tree.published.stop"),

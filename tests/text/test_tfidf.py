@@ -43,14 +43,8 @@ SETTINGS = [
     ({"published": PublishedTfidf(min_word_length=1)}, {"token_pattern": r"(?u)\b\w+\b"}),
     ({"published": PublishedTfidf(min_word_length=4)}, {"token_pattern": r"(?u)\b\w\w\w\w+\b"}),
     ({"published": PublishedTfidf(norm=None)}, {"norm": None}),
-    (
-        {"analyzer": "char", "ngram_range": (1, 1)},
-        {"analyzer": "char_wb", "ngram_range": (1, 1)},
-    ),
-    (
-        {"analyzer": "char", "ngram_range": (2, 5)},
-        {"analyzer": "char_wb", "ngram_range": (2, 5)},
-    ),
+    ({"analyzer": "char", "ngram_range": (1, 1)}, {"analyzer": "char_wb", "ngram_range": (1, 1)}),
+    ({"analyzer": "char", "ngram_range": (2, 5)}, {"analyzer": "char_wb", "ngram_range": (2, 5)}),
     (
         {"analyzer": "char", "ngram_range": (12, 14)},
         {"analyzer": "char_wb", "ngram_range": (12, 14)},

@@ -29,13 +29,7 @@ NOTHING = ["–"]  # the recall of labels of which there are none to find
     type=click.Path(),
     help="Labelled texts that no model was trained on.",
 )
-@click.option(
-    "-k",
-    "ks",
-    multiple=True,
-    type=click.IntRange(1),
-    help="Cut-offs; repeatable.",
-)
+@click.option("-k", "ks", multiple=True, type=click.IntRange(1), help="Cut-offs; repeatable.")
 @click.option(
     "--resamples",
     default=1000,

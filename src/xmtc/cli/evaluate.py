@@ -17,13 +17,7 @@ SHOWN = ("P", "R", "nDCG", "PSP", "PSnDCG", "RP", "coverage")
 @click.command("evaluate")
 @click.argument("model", type=click.Path())
 @click.argument("data", type=click.Path())
-@click.option(
-    "-k",
-    "ks",
-    multiple=True,
-    type=click.IntRange(1),
-    help="Cut-offs; repeatable.",
-)
+@click.option("-k", "ks", multiple=True, type=click.IntRange(1), help="Cut-offs; repeatable.")
 @click.option("--threshold", type=float, help="Also F1, counting scores from this value on.")
 @click.option("--resamples", default=0, help="Confidence intervals from this many resamples.")
 @click.option(

@@ -50,10 +50,7 @@ def _bytes(_context: click.Context, _option: click.Parameter, value: str | None)
 
 
 memory_option = click.option(
-    "--memory",
-    metavar="SIZE",
-    callback=_bytes,
-    help="Memory limit, e.g. 4GB; for linear kinds.",
+    "--memory", metavar="SIZE", callback=_bytes, help="Memory limit, e.g. 4GB; for linear kinds."
 )
 minutes_option = click.option(
     "--minutes",

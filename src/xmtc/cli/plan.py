@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from xmtc.cli.data_options import read, reading_options
-from xmtc.cli.model_options import (
-    memory_option,
-    minutes_option,
-    model_settings,
-    setting_options,
-)
+from xmtc.cli.model_options import memory_option, minutes_option, model_settings, setting_options
 from xmtc.cli.output import json_option, megabytes, print_json, seconds
 from xmtc.core.errors import ConfigError
 from xmtc.core.files import write_text

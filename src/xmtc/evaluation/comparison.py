@@ -18,14 +18,7 @@ from xmtc.evaluation.hits import hits_of
 from xmtc.evaluation.measures import Measures
 from xmtc.evaluation.metrics import Fraction
 from xmtc.evaluation.propensity import counts_of
-from xmtc.evaluation.sums import (
-    RELEVANT,
-    Contributions,
-    add_up,
-    contributions,
-    hit_at,
-    percentages,
-)
+from xmtc.evaluation.sums import RELEVANT, Contributions, add_up, contributions, hit_at, percentages
 
 EXCERPT = 200  # letters of a text that are shown
 

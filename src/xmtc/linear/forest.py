@@ -9,16 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from xmtc.core.arrays import (
-    Allowed,
-    Array,
-    Csr,
-    Floats,
-    Ints,
-    Longs,
-    kernel_arrays,
-    starts_of,
-)
+from xmtc.core.arrays import Allowed, Array, Csr, Floats, Ints, Longs, kernel_arrays, starts_of
 from xmtc.core.ranking import Ranking
 from xmtc.core.threads import blocks, in_threads, thread_count
 from xmtc.core.tree import LabelTree

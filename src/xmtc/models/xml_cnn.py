@@ -34,9 +34,7 @@ class Config(lightxml.FlatConfig):
     encoder: XmlCnnEncoder = group(XmlCnnEncoder, "what reads the texts")
     training: TrainingConfig = group(
         lambda: TrainingConfig(
-            epochs=10,
-            optimizer=OptimizerConfig(encoder_lr=3e-4),
-            head=HeadConfig(warmup_epochs=10),
+            epochs=10, optimizer=OptimizerConfig(encoder_lr=3e-4), head=HeadConfig(warmup_epochs=10)
         )
     )
     dropout: float = setting(0.5, VECTOR_DROPOUT, low=0, below=1)

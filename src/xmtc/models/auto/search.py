@@ -18,13 +18,7 @@ from xmtc.core import config as settings
 from xmtc.core.arrays import Csr, Floats, Longs
 from xmtc.core.config import check_bounds, setting
 from xmtc.core.dataset import Dataset
-from xmtc.core.errors import (
-    ConfigError,
-    MissingExtra,
-    StoreError,
-    XmtcError,
-    memory_errors,
-)
+from xmtc.core.errors import ConfigError, MissingExtra, StoreError, XmtcError, memory_errors
 from xmtc.core.interfaces import Model
 from xmtc.core.ranking import Ranking
 from xmtc.core.run import NO_RUN, Run, training_key

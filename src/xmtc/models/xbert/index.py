@@ -16,10 +16,7 @@ from xmtc.text.tfidf import Tfidf
 
 
 def index_labels(
-    dataset: Dataset,
-    words: Tfidf,
-    features: Csr,
-    config: PifaIndex | PifaNeuralIndex | TextIndex,
+    dataset: Dataset, words: Tfidf, features: Csr, config: PifaIndex | PifaNeuralIndex | TextIndex
 ) -> LabelTree:
     """Halves of halves: 2, 4, ... clusters, then the labels. features: the texts in `words`.
 
@@ -48,10 +45,7 @@ def clusters_of(tree: LabelTree) -> LabelTree:
 
 
 def label_vectors(
-    dataset: Dataset,
-    words: Tfidf,
-    features: Csr,
-    config: PifaIndex | PifaNeuralIndex | TextIndex,
+    dataset: Dataset, words: Tfidf, features: Csr, config: PifaIndex | PifaNeuralIndex | TextIndex
 ) -> Csr:
     """(labels, features or dim). A label without texts is described by its label text."""
     labels = label_features.cleaned(dataset.labels)
