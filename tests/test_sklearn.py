@@ -84,7 +84,7 @@ def test_grid_search_reaches_the_settings_of_the_model(texts, named):
 
 
 def test_an_unknown_parameter_is_refused_with_a_hint(texts, named):
-    with pytest.raises(xmtc.ConfigError, match="did you mean 'svm.cost'"):
+    with pytest.raises(xmtc.ConfigError, match=r"did you mean 'svm\.cost'"):
         XMTClassifier().set_params(svm__costs=1).fit(texts, named)
 
 
